@@ -19,10 +19,18 @@ U = (np.arange(4096) + 0.5)[:, None] / 4096  # every quantile once
         (lw.Normal(1.0, 2.0, lower=0.0, upper=2.5), stats.truncnorm(-0.5, 0.75, 1.0, 2.0)),
         (lw.Normal(0.0, 1.0, lower=6.0), stats.truncnorm(6.0, np.inf)),
         (lw.Normal(0.0, 1.0, upper=-6.0), stats.truncnorm(-np.inf, -6.0)),
+        (lw.Normal(0.0, 1.0, lower=40.0), stats.truncnorm(40.0, np.inf)),
+        (lw.Normal(0.0, 1.0, lower=-38.1, upper=-37.9), stats.truncnorm(-38.1, -37.9)),
     ],
 )
 def test_quantiles_are_scipys(ours, theirs):
     assert np.allclose(ours.from_uniform(U), theirs.ppf(U[:, 0]), rtol=1e-9, atol=1e-12)
+
+
+def test_nothing_is_beyond_the_limits():
+    assert (lw.Normal(5.0, 0.0, upper=4.0).from_uniform(U) == 4.0).all()  # where all of ever narrower ones are
+    x = lw.Normal([80.0, 0.1], [20.0, 1e-9], lower=[10.0, 0.1], upper=[10.0 + 1e-14, 0.3]).from_uniform(np.tile(U, 2))
+    assert (x >= [10.0, 0.1]).all() and (x <= [10.0 + 1e-14, 0.3]).all()
 
 
 def test_a_vector_has_independent_numbers():

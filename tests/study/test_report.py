@@ -8,6 +8,7 @@ from study_scenarios import pendulum
 
 import linkwise as lw
 from linkwise.study.report import Report
+from linkwise.view.style import new_figure
 
 
 def weighed(robot, p):
@@ -69,6 +70,24 @@ def test_numbers_in_brackets_are_of_parameters_where_these_are_named_so(tmp_path
     assert list(report.inputs) == ["gain[0]", "gain[1]", "v[0]", "v[1]"]
     assert list(report.results) == ["y", "v[0]_result"]
     assert np.array_equal(report.results["v[0]_result"], report.inputs["v[1]"])
+
+
+def test_words_and_results_of_few_runs_leave_sensitivities_as_they_are(tmp_path, monkeypatch):
+    def braked(robot, p):
+        found = {"way": {"soft": 3.0, "hard": 1.0}[p["kind"]] + p["wet"]}
+        return found | ({"slid": p["u"]} if p["u"] > 0.98 else {})
+
+    drawn = {"kind": lw.Choice(["soft", "hard"]), "wet": lw.Choice([True, False]), "u": lw.Uniform(0, 1)}
+    found = lw.Study(pendulum(), braked, drawn, 1000, seed=3, callback=True).run(tmp_path / "s", engine="serial")
+    report, seen = Report(found.still()), {}
+    assert list(report.results) == ["way", "slid"] and list(report.words) == ["kind"]
+    drawn_as = {"sensitivities": lambda found, said: seen.update(found), "correlations": lambda x, y: seen.update(r=y)}
+    for name, look in drawn_as.items():
+        monkeypatch.setattr(f"linkwise.study.figures.{name}", lambda *a, look=look: look(*a) or new_figure(1, 1, ""))
+    report.text()
+    (shares,) = seen["way"]
+    assert shares.names == ["wet", "u", "kind"] and np.allclose(shares.values, [0.2, 0.0, 0.8], atol=0.08)
+    assert "slid" not in seen and list(seen["r"]) == ["way"]
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,5 +1,7 @@
 """Run k's draw depends on (seed, k) alone; designs are what they are called."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -118,6 +120,41 @@ def test_grids_go_through_all_combinations():
     assert drawn == [(1, "x"), (1, "y"), (1, "z"), (2, "x"), (2, "y"), (2, "z")]
 
 
+@pytest.mark.parametrize("options", [2, 3, 4])
+def test_sobol_points_fill_every_combination_of_grids(options):
+    """Their order goes along with that of grids: of four values each had a half of every parameter."""
+    given = {"g": lw.Grid(list(range(options))), "w": lw.Grid(["a", "b"]), "u": lw.Uniform(0, 1), "v": lw.Uniform(0, 1)}
+    s = Sampling(given, 2 * options * 128, 1, "sobol")
+    x = s.values(0, s.samples)
+    alone = Sampling({"u": lw.Uniform(0, 1), "v": lw.Uniform(0, 1)}, 128, 1, "sobol").values(0, 128)
+    for g in range(options):
+        for w in "ab":
+            mine = (x["g"] == g) & (x["w"] == w)
+            assert np.array_equal(x["u"][mine], alone["u"]) and np.array_equal(x["v"][mine], alone["v"])
+    assert all(s.run(k)["v"] == x["v"][k] for k in (400, 255, 256, 3, s.samples - 1))
+
+
+def test_functions_stay_as_they_are_where_a_design_moves_another_parameter():
+    given = {"a": lw.Uniform(0, 1), "b": lw.Uniform(0, 1), "wind": lambda rng: rng.normal()}
+    given = {name: as_distribution(x, name) for name, x in given.items()}
+    rows = Sampling(given, 40, 3, "saltelli").values(0, 40)["wind"].reshape(10, 4)
+    assert (rows[:, 2:] == rows[:, :1]).all() and len(np.unique(rows)) == 20  # A and B have their own
+    paths = Sampling(given, 30, 3, "morris").values(0, 30)["wind"].reshape(10, 3)
+    assert (paths == paths[:, :1]).all() and len(np.unique(paths)) == 10
+    assert len(np.unique(Sampling(given, 30, 3, "sobol").values(0, 30)["wind"])) == 30
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda rng, size=2.0: size * rng.normal(), partial(lambda rng, size: size * rng.normal(), size=2.0),
+     lambda rng, *, size=2.0: size * rng.normal(), lambda rng, *others: (2.0 + len(others)) * rng.normal()],
+)  # fmt: skip
+def test_what_a_function_need_not_be_given_is_its_own(function):
+    wanted = Sampling({"n": as_distribution(lambda rng, p: p["two"] * rng.normal(), "n"), "two": lw.Grid([2.0])}, 5, 1)
+    found = Sampling({"n": as_distribution(function, "n"), "two": lw.Grid([2.0])}, 5, 1)
+    assert np.array_equal(found.values(0, 5)["n"], wanted.values(0, 5)["n"])
+
+
 def test_a_function_has_random_numbers_of_its_run():
     given = {"m": lw.Uniform(1, 2), "f": lambda rng, p: p["m"] * rng.normal(size=2), "g": lambda rng: rng.integers(9)}
     given = {name: as_distribution(x, name) for name, x in given.items()}
@@ -135,6 +172,8 @@ def test_a_function_has_random_numbers_of_its_run():
         ({"seed": -1}, "seed"),
         ({"how": "saltelli", "samples": 7}, "such as 6"),
         ({"how": "sobol", "parameters": {"a": lw.Grid([1, 2])}}, "a parameter with a distribution"),
+        ({"how": "saltelli", "parameters": PARAMETERS | {"a": lw.Grid([1, 2])}}, "the grid 'a' would go on"),
+        ({"how": "morris", "parameters": PARAMETERS | {"a": lw.Grid([1, 2])}}, "lw.Choice"),
         ({"how": "sobol", "parameters": {"a": lw.Normal(np.zeros(30000), 1.0)}}, "21201"),
     ],
 )

@@ -55,6 +55,27 @@ def test_first_order_from_any_runs(how):
     assert (np.abs(found.values - exact()[0]) < 2 * found.errors + 0.02).all()
 
 
+@pytest.mark.parametrize("x", [[0.0] * 388 + [1.0] * 12, [True] * 100 + [False] * 300, ["a", "b", "c", "b"] * 100])
+def test_first_order_of_few_values_is_that_of_each(x, rng):
+    """Bins that are equally full would mix a rare value with others."""
+    x, noise = rng.permuted(x), rng.normal(size=400)
+    y = np.unique(x, return_inverse=True)[1].astype(float)
+    found = sensitivity.first_order({"x": x, "idle": noise}, y)
+    assert np.isclose(found.values[0], 1.0) and abs(found.values[1]) < 0.1
+    both = sensitivity.first_order({"x": x, "noise": noise}, y + y.std() * noise)
+    assert np.allclose(both.values, 0.5, atol=0.12)
+
+
+def test_error_bars_of_sobol_points_hold_the_indices():
+    """The mean of a bin has less chance in it there than is taken off; x3 has no first order at all."""
+    held = 0
+    for seed in range(20):
+        x = Sampling(ANGLES, 1000, seed, "sobol").values(0, 1000)
+        found = sensitivity.first_order(x, ishigami(**x), even=True)
+        held += (np.abs(found.values - exact()[0]) <= found.errors).all()
+    assert held >= 18
+
+
 def test_morris_orders_factors_and_tells_bends():
     parameters = {n: lw.Uniform(0, 1) for n in ("linear", "idle", "bent")}
     s = Sampling(parameters, 400, 3, "morris")

@@ -18,6 +18,7 @@ from ..extras import require
 from ..values import ByValue, owned
 
 _MOST = 100_000  # numbers of one parameter
+_LEAST = 1e-290  # a probability that has all its digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,8 @@ class Normal(Distribution):
         spread = np.where(self.deviation > 0, self.deviation, 1.0)
         low = -np.inf if self.lower is None else (self.lower - self.mean) / spread
         high = np.inf if self.upper is None else (self.upper - self.mean) / spread
-        return np.asarray(self.mean + self.deviation * _truncated(special, x, low, high))
+        found = self.mean + self.deviation * _truncated(special, x, low, high)
+        return np.asarray(np.clip(found, self.lower, self.upper))  # whatever roundings say, or a deviation of 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,6 +365,13 @@ def _truncated(special: Any, u: np.ndarray, low: Any, high: Any) -> np.ndarray:
     b = np.where(above, special.ndtr(-np.asarray(low)), special.ndtr(high))
     part = np.where(above, 1.0 - u, u)
     z = special.ndtri(a + (b - a) * part)
+    far = b < _LEAST
+    if far.any():  # where probabilities are no numbers any more, by their logarithms
+        a = np.where(above, special.log_ndtr(-np.asarray(high)), special.log_ndtr(low))
+        b = np.where(above, special.log_ndtr(-np.asarray(low)), special.log_ndtr(high))
+        with np.errstate(divide="ignore"):
+            logarithm = np.logaddexp(a + np.log1p(-part), b + np.log(part))
+        z = np.where(far, special.ndtri_exp(logarithm), z)
     return np.asarray(np.clip(np.where(above, -z, z), low, high))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,11 @@ class Draws:
 
 
 def drawn(functions: Mapping[str, Drawn], seed: int, run: int, others: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What each function gives for a run, with the parameters before it where it asks for them."""
+    """What each function gives by the random numbers of a run, with the parameters before it where it asks for them."""
     found: dict[str, np.ndarray] = {}
     for name, d in functions.items():
         generator = np.random.Generator(np.random.Philox(key=key(seed, name), counter=[0, 0, run, 1]))
-        if len(inspect.signature(d.function).parameters) > 1:
+        if _asks_for_others(d.function):
             given = d.function(generator, {n: plain_value(x) for n, x in {**others, **found}.items()})
         else:
             given = d.function(generator)
@@ -47,6 +47,16 @@ def drawn(functions: Mapping[str, Drawn], seed: int, run: int, others: Mapping[s
         if kind not in "fiubU" or (kind == "U" and found[name].ndim) or wide or not found[name].size:
             raise _unfit(name, run, given)
     return found
+
+
+def _asks_for_others(function: Callable[..., Any]) -> bool:
+    """Whether it takes the parameters before it: its second argument, where that must be given."""
+    try:
+        taken = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # one that does not say what it takes
+        return False
+    by_place = [x for x in taken if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
+    return len(by_place) > 1 and by_place[1].default is inspect.Parameter.empty
 
 
 def refuse_unlike(found: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray], run: int) -> None:

@@ -21,7 +21,8 @@ from ..properties import cached_property
 from ..whole_files import write_text
 from . import estimates, figures, sensitivity
 from .estimates import Estimate, Independent
-from .sampling import Sampling
+from .sampling import DESIGNS, Sampling
+from .sensitivity import Estimates
 
 if TYPE_CHECKING:
     from .results import OpenStudy
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _RESULTS = 6  # that are shown
 _FEWEST = 10  # runs of which correlations are said
+_FEWEST_BINNED = 40  # runs of which shares of a variance are said
 _INPUTS = 16  # numbers of parameters that are shown
 _WORST = 3
 _FAILED = 10
@@ -100,12 +102,19 @@ class Report:
         """Numbers of parameters that vary, all runs; the first so many."""
         found: dict[str, np.ndarray] = {}
         for name in self._of_parameters:
-            if self.runs[name].dtype.kind in "fi":
+            if self.runs[name].dtype.kind in "fib":
                 x = self.runs[name].to_numpy(dtype=float)
                 sound = x[np.isfinite(x)]  # NaN where it could not be drawn
                 if (sound != sound[:1]).any():
                     found |= _drawable(name, x)
         return dict(list(found.items())[:_INPUTS])
+
+    @cached_property
+    def words(self) -> dict[str, np.ndarray]:
+        """Words of parameters that vary, as numbers from 0 on; the first so many."""
+        drawn = {n: self.runs[n].to_numpy() for n in self._of_parameters if self.runs[n].dtype.kind not in "fib"}
+        found = {n: np.unique(x.astype(str), return_inverse=True)[1] for n, x in drawn.items()}
+        return dict([(n, x) for n, x in found.items() if x.any()][:_INPUTS])
 
     @cached_property
     def _of_parameters(self) -> list[str]:
@@ -142,7 +151,7 @@ class Report:
     def independent(self) -> Independent:
         """Which runs are drawn independently, as intervals ask for."""
         about = self.study.manifest
-        cycle = self._sampling().cycle if about["sampling"] in ("saltelli", "morris") else 1
+        cycle = self._sampling().cycle if about["sampling"] in DESIGNS else 1
         return estimates.independent(about["sampling"], about["parameters"], cycle)
 
     @cached_property
@@ -174,8 +183,9 @@ class Report:
         parts = [f"<h1>{html.escape(title)}</h1>", self._said(), self._what()]
         if self.finite:
             parts += [self._numbers(), self._distributions()]
-            if self.inputs:
-                parts += [self._drivers(), self._sensitivities(), self._correlations()]
+            parts.append(self._drivers() if self.inputs else "")
+            parts.append(self._sensitivities() if self.inputs or self.words else "")
+            parts.append(self._correlations() if self.inputs else "")
             parts += [self._convergence(), self._worst_cases()]
         parts.append(self._failures())
         head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
@@ -232,60 +242,64 @@ class Report:
         return _picture(figure, "distributions of the results")
 
     def _drivers(self) -> str:
-        inputs, results = self._together()
-        name, y = next(iter(results.items()))
-        rows = self._sound()
+        name, y, rows = self._first()
         if self.drawn[rows].sum() < _FEWEST:
             return ""
         worst = [int(np.searchsorted(rows, self._at(k))) for k in self.worst if self._at(k) in rows]
         drawn = self.drawn[rows] if self.independent.any else None
+        inputs = {n: x[rows] for n, x in self.inputs.items()}
         return _picture(figures.drivers(name, y, inputs, worst, drawn), "the first result over parameters")
+
+    def _first(self) -> tuple[str, np.ndarray, np.ndarray]:
+        """The first result: its name, its numbers, and the rows of the table in which it has some."""
+        name, y = next(iter(self.results.items()))
+        rows = np.flatnonzero(np.isfinite(y))
+        return name, y[rows], rows
 
     def _at(self, run: int) -> int:
         return int(self.runs.index.get_loc(run))
 
-    def _together(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Parameters and results of runs in which all results are finite."""
-        good = self._sound()
-        return ({n: x[good] for n, x in self.inputs.items()}, {n: y[good] for n, y in self.results.items()})
-
-    def _sound(self) -> np.ndarray:
-        return np.flatnonzero(np.all([np.isfinite(y) for y in self.results.values()], axis=0))
-
-    def _of_drawn(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """The same, of runs that are drawn independently."""
-        kept = self.drawn[self._sound()]
-        inputs, results = self._together()
-        return {n: x[kept] for n, x in inputs.items()}, {n: y[kept] for n, y in results.items()}
-
     def _correlations(self) -> str:
-        inputs, results = self._of_drawn()
-        if self.study.manifest["sampling"] == "morris" or len(next(iter(results.values()))) < _FEWEST:
+        counts = {name: int((np.isfinite(y) & self.drawn).sum()) for name, y in self.results.items()}
+        common = [name for name, n in counts.items() if 2 * n > max(counts.values())]  # others are in few runs only
+        good = np.all([np.isfinite(self.results[name]) for name in common], axis=0) & self.drawn
+        if self.study.manifest["sampling"] == "morris" or good.sum() < _FEWEST:
             return ""  # paths move one parameter at a time: the effects above say what correlations would
+        inputs = {n: x[good] for n, x in self.inputs.items()}
+        results = {n: self.results[n][good] for n in common}
         return f"<h2>Correlations</h2>{_picture(figures.correlations(inputs, results), 'rank correlations')}"
 
     def _sensitivities(self) -> str:
-        how, found, said = self.study.manifest["sampling"], {}, ""
-        if how in ("saltelli", "morris"):
+        how = self.study.manifest["sampling"]
+        found: dict[str, list[Estimates]] = {}
+        if how in DESIGNS:
             sampling = self._sampling()
             runs = self._of_rows(sampling.cycle)
+            most = 0
             for name in self.results:
                 y = self._in_order(name, runs)
                 if how == "saltelli":
-                    first, total, rows = sensitivity.sobol_indices(sampling.factors, y)
-                    found[name] = [first, total]
-                    said = f"Sobol indices from {rows} rows of a Saltelli design; bars: 95 % intervals"
+                    *own, rows = sensitivity.sobol_indices(sampling.factors, y)
                 else:
                     size, spread, rows = sensitivity.morris_effects(sampling.factors, self._uniform(sampling, runs), y)
-                    found[name] = [spread, size]
-                    said = f"Morris: mean size μ* and spread σ of the effects, {rows} paths; bars: 95 % intervals"
-                if rows < 2:
-                    return '<h2>Sensitivities</h2><p class="pale">too few rows of the design are finished</p>'
+                    own = [spread, size]
+                if rows > 1:
+                    found[name], most = own, max(most, rows)
+            if not found:
+                return '<h2>Sensitivities</h2><p class="pale">too few rows of the design are finished</p>'
+            said = {
+                "saltelli": f"Sobol indices from {most} rows of a Saltelli design; bars: 95 % intervals",
+                "morris": f"Morris: mean size μ* and spread σ of the effects, {most} paths; bars: 95 % intervals",
+            }[how]
         else:
-            inputs, results = self._together()
-            if len(next(iter(results.values()))) < 40:
-                return '<h2>Sensitivities</h2><p class="pale">they need 40 runs at least</p>'
-            found = {name: [sensitivity.first_order(inputs, y)] for name, y in results.items()}
+            inputs = {**self.inputs, **self.words}
+            for name, y in self.results.items():
+                good = np.isfinite(y)
+                if good.sum() >= _FEWEST_BINNED:
+                    own = {n: x[good] for n, x in inputs.items()}
+                    found[name] = [sensitivity.first_order(own, y[good], even=how == "sobol")]
+            if not found:
+                return f'<h2>Sensitivities</h2><p class="pale">they need {_FEWEST_BINNED} runs at least</p>'
             said = "shares of the variance that each number has alone (first-order Sobol indices); bars: 95 % intervals"
         return f"<h2>Sensitivities</h2>{_picture(figures.sensitivities(found, said), 'sensitivities')}"
 
@@ -333,12 +347,11 @@ class Report:
     @property
     def _driving(self) -> list[str]:
         """Parameters, those first that the first result goes with most."""
-        inputs, results = self._together()
-        kept = self.drawn[self._sound()]
-        if not inputs or kept.sum() < _FEWEST:
+        _, y, rows = self._first()
+        kept = self.drawn[rows]
+        if not self.inputs or kept.sum() < _FEWEST:
             return list(self.inputs)
-        y = next(iter(results.values()))
-        found = sensitivity.rank_correlations({n: x[kept] for n, x in inputs.items()}, y[kept])
+        found = sensitivity.rank_correlations({n: x[rows][kept] for n, x in self.inputs.items()}, y[kept])
         return [found.names[i] for i in np.argsort(-np.abs(found.values), kind="stable")]
 
     def _replay(self, run: int) -> str:

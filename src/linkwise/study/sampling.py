@@ -2,7 +2,8 @@
 
 Philox, a generator that is a function of its counter, is keyed by the seed and the name of the parameter; run k has the
 k-th block of it. Latin hypercubes take the k-th place of a permutation that is computed and never stored, Sobol points
-are those of SciPy, scrambled by the seed. Saltelli's and Morris's designs for sensitivities are laid out run by run.
+are those of SciPy, scrambled by the seed; every combination of grids has them all, as their order goes along with that
+of the grids. Saltelli's and Morris's designs for sensitivities are laid out run by run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from .distributions import Distribution, Drawn, Grid
 from .draws import Draws, drawn, key, missing, refuse_unlike
 from .users_errors import RAISED, message_of
 
-SAMPLINGS = ("random", "latin_hypercube", "sobol", "saltelli", "morris")
+DESIGNS = ("saltelli", "morris")
+SAMPLINGS = ("random", "latin_hypercube", "sobol", *DESIGNS)
 MOST_RUNS = 10**12
 LEVELS = 4  # of Morris's design
 # Values are worked out for whole blocks of runs, so that no rounding depends on which runs are asked for.
@@ -47,12 +49,18 @@ class Sampling:
         whole(self.seed, "seed", least=0, most=_SEEDS)
         if self.how != "random" and not self.factors:
             raise InputError(f"sampling={self.how!r} needs a parameter with a distribution, and there is none")
-        if self.how == "sobol" and self.samples > 2**_SOBOL_BITS:
+        if self.how == "sobol" and self.samples > self.combinations * 2**_SOBOL_BITS:
             raise InputError(
                 f"there are 2**{_SOBOL_BITS} Sobol points, and samples is {self.samples}; take sampling='random' or"
                 " 'latin_hypercube', or fewer runs"
             )
-        if self.how in ("saltelli", "morris") and self.samples % self.cycle:
+        if self.how in DESIGNS and self.grids:
+            name = next(iter(self.grids))
+            raise InputError(
+                f"sampling={self.how!r} moves its parameters in an order of its own, and the grid {name!r} would go on"
+                " meanwhile, so that its effect was taken for theirs; draw it as the others: lw.Choice"
+            )
+        if self.how in DESIGNS and self.samples % self.cycle:
             nearest = max(1, round(self.samples / self.cycle)) * self.cycle
             raise InputError(
                 f"sampling={self.how!r} of {len(self.factors)} parameters takes {self.cycle} runs at a time; samples"
@@ -79,6 +87,17 @@ class Sampling:
                 stride *= len(d)
         return strides
 
+    @cached_property
+    def combinations(self) -> int:
+        """How many combinations of grids there are."""
+        return int(np.prod([len(d) for d in self.parameters.values() if isinstance(d, Grid)], dtype=object))
+
+    def stream(self, k: int) -> int:
+        """The run whose random numbers users' functions get in run k: its own, but in designs that move one parameter
+        at a time from run to run. There all else must stay, and is as in the run that those of the row go out from."""
+        row, place = divmod(k, self.cycle)
+        return k if self.how not in DESIGNS or (self.how == "saltelli" and place == 1) else row * self.cycle
+
     def values(self, first: int, stop: int) -> dict[str, np.ndarray]:
         """The parameters of the runs from ``first`` to before ``stop``: each (runs, *shape)."""
         found = self.draws(first, stop)
@@ -103,7 +122,7 @@ class Sampling:
             if k not in left_out:
                 tell(k)
                 try:
-                    own = drawn(self.functions, self.seed, k, {n: x[k - first] for n, x in found.items()})
+                    own = drawn(self.functions, self.seed, self.stream(k), {n: x[k - first] for n, x in found.items()})
                     refuse_unlike(own, self.like, k)
                 except RAISED as e:
                     own, errors[k] = {name: missing(x) for name, x in self.like.items()}, e
@@ -139,7 +158,7 @@ class Sampling:
         for k in tried:
             try:
                 others = {n: x[0] for n, x in self._of_distributions(k, k + 1).items()} if self.functions else {}
-                return k, drawn(self.functions, self.seed, k, others)
+                return k, drawn(self.functions, self.seed, self.stream(k), others)
             except RAISED as e:
                 errors.append(e)
         if isinstance(errors[0], LinkwiseError):
@@ -187,16 +206,23 @@ class Sampling:
         return open_interval(raw)
 
     def _sobol(self, first: int) -> np.ndarray:
+        """The points of a block of runs; those of one combination of grids after another have the same one."""
+        points = np.arange(first, first + BLOCK) // self.combinations
+        blocks = [self._sobol_block(b) for b in range(int(points[0]) // BLOCK, int(points[-1]) // BLOCK + 1)]
+        return np.asarray(np.concatenate(blocks)[points - points[0] // BLOCK * BLOCK])
+
+    def _sobol_block(self, b: int) -> np.ndarray:
         # Points are walked through from the first; whoever asks in order goes on from where it was. It is taken out
         # while it walks, so that no other thread moves it.
-        points = self.__dict__.pop("_points", None)
-        if points is None or points.num_generated > first:
-            points = self._sobol_points()
-        if first > points.num_generated:
-            points.fast_forward(first - points.num_generated)
-        found = np.asarray(points.random(BLOCK)).clip(2.0**-33, 1 - 2.0**-33)
-        self.__dict__["_points"] = points
-        return found
+        at, found, points = self.__dict__.pop("_points", (-1, None, None))
+        if at != b:
+            if points is None or points.num_generated > b * BLOCK:
+                points = self._sobol_points()
+            if b * BLOCK > points.num_generated:
+                points.fast_forward(b * BLOCK - points.num_generated)
+            found = np.asarray(points.random(BLOCK)).clip(2.0**-33, 1 - 2.0**-33)
+        self.__dict__["_points"] = b, found, points
+        return np.asarray(found)
 
     def _sobol_points(self) -> Any:
         qmc = require("scipy.stats", "study", "Sobol points").qmc

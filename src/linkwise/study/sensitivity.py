@@ -7,8 +7,8 @@ From a Saltelli design, S_i by Saltelli et al. (2010) and ST_i by Jansen (1999):
 
     S_i = mean(f_B (f_ABi − f_A)) / V,   ST_i = mean((f_A − f_ABi)²) / 2V
 
-From runs of any other kind S_i alone, as the share of the variance between equally full bins of x_i, less what bins of
-pure chance would have. Error bars are those of 95 %.
+From runs of any other kind S_i alone, as the share of the variance between equally full bins of x_i, or between its
+values where these are few, less what bins of pure chance would have. Error bars are those of 95 %.
 """
 
 from __future__ import annotations
@@ -64,28 +64,43 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
 # --- first order from any runs --------------------------------------------------------------------------
 
 
-def first_order(inputs: Mapping[str, np.ndarray], y: np.ndarray, seed: int = 0) -> Estimates:
-    """S_i of single numbers from runs drawn independently; unbiased where a parameter does nothing."""
+def first_order(inputs: Mapping[str, np.ndarray], y: np.ndarray, seed: int = 0, even: bool = False) -> Estimates:
+    """S_i of single numbers or words from runs drawn independently; unbiased where a parameter does nothing.
+
+    Runs that are spread ``even``ly have less than the chance that is taken off: it is within their error bars.
+    """
     rng = np.random.default_rng(seed)
-    values = [_binned(x, y) for x in inputs.values()]
+    codes = [np.unique(x, return_inverse=True)[1] for x in inputs.values()]
+    found = np.array([_binned(x, y) for x in codes]).reshape(-1, 2)
     errors = []
-    for x in inputs.values():
-        again = [_binned(x[i], y[i]) for i in (rng.integers(len(y), size=len(y)) for _ in range(_RESAMPLED // 4))]
+    for x in codes:
+        again = [_binned(x[i], y[i])[0] for i in (rng.integers(len(y), size=len(y)) for _ in range(_RESAMPLED // 4))]
         errors.append(_Z * float(np.std(again)))
-    return Estimates("first-order index", list(inputs), np.array(values), np.array(errors))
+    return Estimates("first-order index", list(inputs), found[:, 0], np.array(errors) + (found[:, 1] if even else 0.0))
 
 
-def _binned(x: np.ndarray, y: np.ndarray) -> float:
+def _binned(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """(S_i, what was taken off for chance)."""
     n, total = len(y), float(y.var())
-    bins = min(_BINS, max(2, n // 20))
     if total == 0.0 or n < 40:
-        return 0.0 if total == 0.0 else float("nan")
-    where = np.minimum((np.argsort(np.argsort(x, kind="stable")) * bins) // n, bins - 1)
-    counts = np.bincount(where, minlength=bins)
-    means = np.bincount(where, weights=y, minlength=bins) / counts
+        return (0.0 if total == 0.0 else float("nan")), 0.0
+    where = _bins(x)
+    counts = np.bincount(where)
+    means = np.bincount(where, weights=y) / counts
     between = float((counts * (means - y.mean()) ** 2).sum() / n)
-    within = total - between
-    return (between - (bins - 1) / (n - bins) * within) / total
+    chance = (len(counts) - 1) / (n - len(counts)) * (total - between)
+    return (between - chance) / total, chance / total
+
+
+def _bins(x: np.ndarray) -> np.ndarray:
+    """The bin of each of the values 0, 1, …: one for each where these are few; equal ones are in one in any case."""
+    counts = np.bincount(x)
+    of_values = np.cumsum(counts > 0) - 1
+    if of_values[-1] >= _BINS:
+        bins = min(_BINS, max(2, len(x) // 20))
+        of_values = (np.cumsum(counts) - counts) * bins // len(x)
+    where = of_values[x]
+    return np.asarray((np.cumsum(np.bincount(where) > 0) - 1)[where])  # none is empty
 
 
 # --- designs --------------------------------------------------------------------------------------------
@@ -140,7 +155,7 @@ def morris_effects(
         effects[:, i] = (np.where(moved, np.diff(values, axis=1) * np.where(sign == 0, 1, sign), 0.0)).sum(axis=1)
     effects = effects[sound] / (MORRIS_STEP * (LEVELS - 1) / LEVELS)
     rng = np.random.default_rng(seed)
-    size, spread = np.abs(effects).mean(axis=0), effects.std(axis=0)
+    size, spread = _sizes(effects), _spreads(effects)
     again = [effects[rng.integers(len(effects), size=len(effects))] for _ in range(_RESAMPLED)] if len(effects) else []
     errors = [_Z * np.std([f(x) for x in again], axis=0) if again else size for f in (_sizes, _spreads)]
     return Estimates("μ*", factors, size, errors[0]), Estimates("σ", factors, spread, errors[1]), int(sound.sum())
@@ -151,4 +166,4 @@ def _sizes(effects: np.ndarray) -> np.ndarray:
 
 
 def _spreads(effects: np.ndarray) -> np.ndarray:
-    return np.asarray(effects.std(axis=0))
+    return np.asarray(effects.std(axis=0, ddof=1)) if len(effects) > 1 else np.full(effects.shape[1], np.nan)

@@ -152,7 +152,8 @@ class Study:
 
     def generator(self, run: int) -> np.random.Generator:
         """Random numbers of a run's own, for scenarios that need some."""
-        return np.random.Generator(np.random.Philox(key=key(self.seed, "\0scenario"), counter=[0, 0, run, 2]))
+        own = [0, 0, self.sampling.stream(run), 2]
+        return np.random.Generator(np.random.Philox(key=key(self.seed, "\0scenario"), counter=own))
 
     def replay(self, run: int) -> Trajectory:
         """One run again, alone, in this process, as a :class:`Trajectory`; a run that failed fails as it did."""
