@@ -246,6 +246,19 @@ def test_a_robot_other_than_the_one_that_moved_is_named(ending, tmp_path, monkey
             lw.Trajectory.load(path, robot=same_robot)
 
 
+@pytest.mark.parametrize("damping", [0.3, False, [0.1, 0.2]])
+def test_motions_with_damping_in_place_of_the_robots_go_on_from_their_file_as_they_were(damping, tmp_path):
+    damped = {"joint1": {"stiffness": 3.0, "damping": 0.7}, "joint2": {"damping": 0.4}}
+    r = lw.chain(2, seed=2).with_springs(damped, damping_acts=True)
+    options = {"step": 0.01, "method": "midpoint", "damping": damping}
+    half, whole = (lw.simulate(r, [0.3, -0.2], steps=n, **options) for n in (5, 10))
+    half.save(tmp_path / "half.npz")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the robot is the one that was given to simulate
+        found = lw.Trajectory.load(tmp_path / "half.npz", robot=r)
+    assert same(found.resume(0.05), whole)
+
+
 def test_files_that_do_not_tell_their_robot_load_as_before(tmp_path, monkeypatch, recwarn):
     t = motion()
     found = storage.contents(t)

@@ -173,6 +173,22 @@ def test_resumed_with_a_table_and_adaptive():
         t.resume(1.0, step=0.5)
 
 
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_forces_of_a_table_at_the_samples_are_those_of_the_steps_that_these_start(target):
+    r = lw.chain(1)
+    tau = np.arange(1.0, 7.0)[:, None]
+    held = {every: lw.rollout(r, [0.1], tau=tau, every=every, target=target) for every in (1, 2, 3, 6)}
+    for every, t in held.items():
+        assert np.array_equal(t.tau[:, 0], [*tau[::every, 0], 6.0])  # the last one holds to the end
+        assert np.abs(t.a - held[1].a[::every]).max() < 1e-12
+    passes = lw.Event(lambda t, q, v: t - 0.0033, stop=True)
+    for every in (1, 2, 3):
+        t = lw.rollout(r, [0.1], tau=tau, every=every, target=target, events=passes)
+        assert t.time[-1] == pytest.approx(0.0033) and t.tau[-1] == tau[3]
+    with pytest.raises(lw.InputError, match="at least one"):
+        lw.rollout(r, [0.1], tau=tau[:0], target=target)
+
+
 # --- broken files, missing packages, folders that cannot be written ------------------------------------------
 
 

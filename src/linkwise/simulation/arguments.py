@@ -161,6 +161,8 @@ def table_of_forces(robot: Robot, tau: Any) -> np.ndarray:
     out = inputs.vector(tau, robot.nv, "tau", robot)
     if out.ndim < 2 or out.dtype.kind not in "fiub":
         raise InputError(f"tau must be real numbers of shape (..., steps, {robot.nv}), got {out.dtype} {out.shape}")
+    if not out.shape[-2]:
+        raise InputError(f"tau has one row per step, and needs at least one; got the shape {out.shape}")
     return out
 
 

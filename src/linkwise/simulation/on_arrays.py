@@ -104,8 +104,8 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
 
 def _at_samples(library: str, tau: Any, v: Any, every: int) -> Any:
     """Rows of a table at the samples, in their batch; the last row holds to the end."""
-    chosen = (tau if hasattr(tau, "shape") else as_kind(library, np.asarray(tau), v))[..., ::every, :]
-    rows = _joined(library, [chosen, chosen[..., -1:, :]], axis=-2)
+    table = tau if hasattr(tau, "shape") else as_kind(library, np.asarray(tau), v)
+    rows = _joined(library, [table[..., ::every, :], table[..., -1:, :]], axis=-2)
     return _module(library).broadcast_to(rows, tuple(v.shape))
 
 

@@ -250,10 +250,9 @@ class _Motion:
         given = None
         if asked.tau is not None:
             x = self.card.array(asked.tau)
-            chosen = x[..., :: self.settings.every, :]
-            chosen = self.card.spread(chosen, (*self.batch, self.rows - 1, self.robot.nv))
-            turned = [chosen, chosen[..., -1:, :]]  # the last row holds to the end
-            given = _along_time(self.card, turned)
+            chosen = [(x[..., :: self.settings.every, :], self.rows - 1), (x[..., -1:, :], 1)]  # it holds to the end
+            spread = [self.card.spread(rows, (*self.batch, n, self.robot.nv)) for rows, n in chosen]
+            given = _along_time(self.card, spread)
         if asked.noise is None:
             return controller if given is None else given
         return _Noisy(self.robot, asked.noise, controller, given, self.steps, self.settings.first, self.settings.every)
@@ -280,8 +279,8 @@ class _Noisy:
     def along(self, time: np.ndarray, q: Any, v: Any, parameters: Mapping[str, Any]) -> Any:
         """(..., samples, nv); the last row, of no step, is that of the last one."""
         states = math.prod(v.shape[:-2])
-        random = self.noise.forces(self.robot, states, self.steps, first=self.first)[:, :: self.every]
-        random = np.concatenate([random, random[:, -1:]], axis=1)
+        random = self.noise.forces(self.robot, states, self.steps, first=self.first)
+        random = np.concatenate([random[:, :: self.every], random[:, -1:]], axis=1)
         found = as_its_kind(random.reshape(v.shape), v)
         if self.given is not None:
             found = found + self.given

@@ -80,9 +80,7 @@ def _forces(
     controller = task.controller
     given: Any = 0.0
     if table is not None:
-        chosen = table[..., :: settings.every, :][..., :rows, :]
-        missing = rows - chosen.shape[-2]
-        chosen = np.concatenate([chosen, *[chosen[..., -1:, :]] * missing], axis=-2)  # the last row holds to the end
+        chosen = table[..., _steps_at(times, settings, table.shape[-2]), :]
         given = np.broadcast_to(chosen, (len(Q), rows, nv)).reshape(*batch, rows, nv)
     if controller is None:
         return None if table is None else given
@@ -102,6 +100,14 @@ def _forces(
         found[..., -1, :] += given[..., -1, :]
         return found
     return found + given
+
+
+def _steps_at(times: np.ndarray, settings: Settings, steps: int) -> np.ndarray:
+    """Which step each sample starts, or lies in where an event ended the motion; the last step holds to the end."""
+    passed = times / settings.step - settings.first
+    near = np.round(passed)
+    found = np.where(np.abs(passed - near) < 1e-6, near, np.floor(passed))
+    return np.minimum(found.astype(int), steps - 1)
 
 
 def _external(

@@ -29,6 +29,7 @@ from .events import Crossing
 from .joint_forces import PassiveForces
 from .storage_checks import (
     allowed,
+    as_it_moved,
     checksum,
     npz_size,
     refuse_misshapen,
@@ -151,6 +152,7 @@ def trajectory(found: Contents, robot: Robot | None, path: Path) -> Trajectory:
         theirs, own = ", ".join(names[1]), ", ".join(labels(robot)[1])
         raise FileError(f"{path}: its joints are {theirs}; those of robot {robot.name!r} are {own}")
     if robot is not None:
+        robot = as_it_moved(robot, about.get("robot_parts"))
         _warn_of_another(robot, about.get("robot_parts"), path)
     settings = Settings(
         about["method"],

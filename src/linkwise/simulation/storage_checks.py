@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import FileError, InputError
 from ..robot.robot import Robot
 from ..values import digest, value_of
+from .joint_forces import with_other_damping
 
 UNPACKED = 2**28  # bytes that any file may unpack to
 UNPACKED_PER_BYTE = 1000  # or so many for each of its own; deflate reaches that where all numbers are the same
@@ -146,6 +147,12 @@ def robot_parts(robot: Robot) -> dict[str, str | None]:
     """What a robot's motion depends on, by name, each as a digest; None where another process cannot know it."""
     counting = [f.name for f in fields(robot) if f.compare and f.name not in _SAID_ELSEWHERE]
     return {name.removeprefix("extra_"): digest(value_of(getattr(robot, name))) for name in counting}
+
+
+def as_it_moved(robot: Robot, before: Mapping[str, str | None] | None) -> Robot:
+    """The robot without its dampers, where that is the one of a motion in which ``damping=`` took their place."""
+    without = (with_other_damping(robot, damping) for damping in (0.0, False))
+    return next((r for r in without if r is not robot and robot_parts(r) == before), robot)
 
 
 # --- checksum -----------------------------------------------------------------------------------------

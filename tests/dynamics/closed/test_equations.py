@@ -193,6 +193,15 @@ def test_single_precision(rng):
         np.testing.assert_allclose(a[0], -1.6924752, rtol=2e-4)
 
 
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "governor"])  # with loops that leave turns about an axis
+@pytest.mark.parametrize("method", ["loop_error", "closing_step"])
+def test_errors_of_loops_keep_the_precision_of_the_configuration(name, method):
+    robot = lw.load(name)
+    q = robot.neutral().astype(np.float32)
+    for target in ("cpu", "numpy"):
+        assert getattr(robot, method)(q, target=target).dtype == np.float32
+
+
 def test_a_state_that_is_not_a_number_leaves_the_others_alone():
     robot = four_bar()
     q, v = four_bar_state(robot)

@@ -115,14 +115,15 @@ def _turn_parts(loop: Loop, E: Entries, constant: float = 1.0) -> tuple[list[Arr
         return (
             (vee, constant + E(0, 0) + E(1, 1) + E(2, 2)) if _stops_all_turns(loop) else ([0.0 * x for x in vee], None)
         )
-    away = [_weighted(axis, [E(i, j) for j in range(3)]) for i in range(3)]  # En
-    cosine = _weighted(axis, away)
-    lean = [axis[(i + 1) % 3] * away[(i + 2) % 3] - axis[(i + 2) % 3] * away[(i + 1) % 3] for i in range(3)]  # n × En
+    n = axis.tolist()  # plain numbers, which leave single precision as it is
+    away = [_weighted(n, [E(i, j) for j in range(3)]) for i in range(3)]  # En
+    cosine = _weighted(n, away)
+    lean = [n[(i + 1) % 3] * away[(i + 2) % 3] - n[(i + 2) % 3] * away[(i + 1) % 3] for i in range(3)]  # n × En
     return lean, constant + cosine
 
 
-def _weighted(weights: np.ndarray, items: list[Array]) -> Array:
-    kept = [float(w) * x for w, x in zip(weights, items) if w]
+def _weighted(weights: list[float], items: list[Array]) -> Array:
+    kept = [w * x for w, x in zip(weights, items) if w]
     return arrays.total(kept)
 
 
