@@ -127,6 +127,45 @@ def test_bodies_without_mass_become_joints_of_the_next():
         lw.assemble("hip", ends).to_mjcf()
 
 
+BALL_LIKE = [lw.Spherical(), lw.Free()]
+
+
+def massless_first(first, second, rpy):
+    arm = lw.Inertia(1.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.25]))
+    return lw.assemble("two", [lw.Body("a", first), lw.Body("b", lw.Joint(second, at=(0.1, 0, 0), rpy=rpy), arm, "a")])
+
+
+@pytest.mark.parametrize("first", BALL_LIKE)
+@pytest.mark.parametrize("second, rpy", [(lw.Fixed(), (0.1, 0.2, 0.3)), (lw.Fixed(), None), (lw.Prismatic("x"), None)])
+def test_balls_and_free_bodies_without_mass_keep_the_axes_that_their_turns_count_in(first, second, rpy):
+    if isinstance(first, lw.Free) and isinstance(second, lw.Prismatic):
+        pytest.skip("a free joint is alone on its body")
+    robot = massless_first(first, second, rpy)
+    again = read(written(robot))
+    q, v = robot.random_configuration(1), np.linspace(1.0, 2.0, robot.nv)
+    np.testing.assert_allclose(again.pose(q, "b")[0], robot.pose(q, "b")[0], **CLOSE)
+    np.testing.assert_allclose(again.bias_force(q, v), robot.bias_force(q, v), **CLOSE)
+
+
+@pytest.mark.parametrize("first", BALL_LIKE)
+@pytest.mark.parametrize("second, rpy", [(lw.Revolute("x"), None), (lw.Prismatic("x"), (0.1, 0.2, 0.3))])
+def test_balls_and_free_bodies_without_mass_that_the_next_one_cannot_stand_for_are_refused(first, second, rpy):
+    with pytest.raises(lw.ModelError, match="body 'a' moves, has no mass"):
+        massless_first(first, second, rpy).to_mjcf()
+
+
+def test_a_part_of_a_robot_set_free_is_refused_where_its_base_has_no_mass():
+    with pytest.raises(lw.ModelError, match="give it a small inertia"):
+        lw.chain(3).subtree("link2", floating=False).floating().to_mjcf()
+
+
+def test_limits_of_balls_that_are_not_written_are_named():
+    ball = lw.Joint(lw.Spherical(), "ball", limits=lw.Limits(effort=5.0))
+    robot = lw.assemble("one", [lw.Body("a", ball, lw.Inertia.box(1.0, (0.1, 0.2, 0.3)))])
+    with pytest.warns(lw.ModelWarning, match=r"limits of ball and free joints are not written \(ball\)"):
+        robot.to_mjcf()
+
+
 def test_a_base_that_is_called_world():
     robot = dataclasses.replace(lw.load("ur5"), base_name="world", extra_frames=())
     again = read(written(robot))

@@ -3,8 +3,8 @@
 * **Bodies** are nested as they carry each other, so that joints come depth first; a base with an inertia is a body
   without joints. Frames are sites.
 * **Joints.** Revolute, prismatic, spherical and free joints are MuJoCo's; cylindrical and universal ones are two. A
-  body without mass that carries one other, of which MuJoCo has none, becomes more joints of that one. Planar, helical,
-  guided and custom joints, and the modes of flexible bodies, are refused by name.
+  body without mass that carries one other, of which MuJoCo has none, becomes more joints of that one, where these mean
+  the same there. Planar, helical, guided and custom joints, and the modes of flexible bodies, are refused by name.
 * **Rotors** are armature, **springs** stiffness and springref, **dampers** damping, **dry friction** frictionloss,
   **limits** range and actuatorfrcrange. Joints with a limit of force have a motor, whose control is their force.
 * **Couplings** by a constant ratio, and **loops** that are welds, balls and hinges, are equality constraints (of hinges
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -133,7 +133,9 @@ class _Writer:
         members = [body]
         while _is_massless(members[-1]) and any(m.joint.kind.nv for m in members):
             carried = self._carried_by(members[-1].name)
-            if len(carried) != 1 or isinstance(carried[0].joint.kind, Free):
+            if isinstance(members[-1].joint.kind, (Free, Spherical)) and any(_is_weight(x) for x in carried):
+                break  # the mass that MuJoCo asks for
+            if len(carried) != 1 or not _may_follow([m.joint for m in members], carried[0].joint):
                 raise ModelError(
                     f"body {members[-1].name!r} moves, has no mass and carries {len(carried)} bodies, and MuJoCo takes"
                     " no such body: give it a small inertia (robot.with_inertias)"
@@ -258,6 +260,9 @@ class _Writer:
         quick = [j.name for j in joints if np.isfinite(j.limits.arrays(j.kind.nv)[2]).any()]
         if quick:
             yield f"limits of speed are not written ({', '.join(quick[:3])}{', …' if len(quick) > 3 else ''})"
+        bounded = [j.name for j in joints if isinstance(j.kind, (Spherical, Free)) and _is_bounded(j)]
+        if bounded:
+            yield f"limits of ball and free joints are not written ({', '.join(bounded)})"
         data = [j.name for j in joints if np.any(np.asarray(j.damping)) and not j.damping_acts]
         if data:
             yield f"damping that is data here acts there: {', '.join(data)}"
@@ -319,6 +324,12 @@ def _effort(single: _Single) -> float | None:
     return effort if effort < UNLIMITED else None
 
 
+def _is_bounded(joint: Joint) -> bool:
+    """Whether a joint has limits of position or force."""
+    lower, upper, _, effort = joint.limits.arrays(joint.kind.nv)
+    return bool((lower > -UNLIMITED).any() or (upper < UNLIMITED).any() or (effort < UNLIMITED).any())
+
+
 def _limits(single: _Single) -> dict[str, str]:
     if single.freedom is None:
         return {}
@@ -368,6 +379,20 @@ def _refuse_unsayable(loop: Loop) -> None:
 
 def _is_massless(body: Body) -> bool:
     return not body.inertia.mass
+
+
+def _is_weight(body: Body) -> bool:
+    """Whether a body is mass fixed to the one that carries it."""
+    return isinstance(body.joint.kind, Fixed) and not _is_massless(body)
+
+
+def _may_follow(joints: Sequence[Joint], last: Joint) -> bool:
+    """Whether a body may have these joints and then this one. Free ones are alone, after balls nothing turns."""
+    if any(isinstance(j.kind, Free) for j in (*joints, last)):
+        return False
+    ends_turns = any(isinstance(j.kind, Spherical) for j in joints)
+    straight = isinstance(last.kind, (Fixed, Prismatic)) and np.array_equal(as_numpy(last.placement.R), np.eye(3))
+    return (straight or not ends_turns) and sum(j.kind.nv for j in (*joints, last)) <= 6
 
 
 def _is_identity(pose: Transform) -> bool:
