@@ -127,8 +127,9 @@ def _rows_streamed(robot: Any, name: str, batch: int) -> Iterable[float]:
 def walks_or_products() -> Iterable[Row]:
     yield "links", "function", "by walks: us a state", "row by row: us a state"
     usual = thresholds.PRODUCTS_FROM
-    for name in ("mass_matrix", "mass_matrix_inverse", "linearize_inverse"):
-        for n, batch in ((24, 1024), (32, 1024), (40, 1024), (64, 512), (100, 512), (300, 64)):
+    functions = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward", "coriolis_matrix")
+    for name in functions:
+        for n, batch in ((28, 1024), (30, 1024), (32, 1024), (40, 1024), (64, 512), (100, 512), (300, 64)):
             found: list[float] = []
             for first in (n + 1, n):
                 thresholds.PRODUCTS_FROM = first
@@ -304,6 +305,35 @@ def streamed_bytes() -> Iterable[Row]:
     yield "bytes written", "past the caches [ns]", "through them [ns]"
     for power in (20, 22, 24, 26):
         yield 1 << power, *_streamed(lw.load("humanoid"), (1 << power) // (8 * 35 * 35))
+
+
+def crowded_rows() -> Iterable[Row]:
+    yield "numbers a state", "states", "type", "past the caches [ns]", "through them [ns]"
+    for dtype in (np.float32, np.float64):
+        for n, outer in ((1024, _outer_32), (1056, _outer_33)):
+            for batch in (256, 1024):
+                yield n, batch, np.dtype(dtype).name, *_crowded(outer, n, batch, dtype)
+
+
+def _outer_32(robot: Any, x: Any) -> Any:
+    return np.outer(x[:32], x[:32])
+
+
+def _outer_33(robot: Any, x: Any) -> Any:
+    return np.outer(x[:33], x[:32])
+
+
+def _crowded(outer: Any, n: int, batch: int, dtype: Any) -> Iterable[float]:
+    x = np.random.default_rng(0).normal(size=(batch, 64)).astype(dtype)
+    for least, most in ((0, 0), (1 << 40, 64)):
+        with (
+            mock.patch("linkwise.codegen.llvm.module.STREAMED_BYTES", least),
+            mock.patch("linkwise.codegen.llvm.streaming_stores.ROWS_AT_A_PLACE", most),
+        ):
+            found = lw.compile(outer, lw.load("panda"), sizes={"x": 64})
+            found.code(dtype)
+        out = np.empty((batch, n // 32, 32), dtype)
+        yield round(1e9 * best(lambda k=found, o=out: k(x, out=o, threads=1)) / batch, 1)
 
 
 def streamed_vectors() -> Iterable[Row]:
@@ -493,6 +523,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "STEPS_PER_STATE": steps_per_state,
     "STREAMED_BYTES": streamed_bytes,
     "STREAMED_ROWS": streamed_rows,
+    "ROWS_AT_A_PLACE": crowded_rows,
     "STREAMED_VECTORS": streamed_vectors,
     "REGISTERS": registers,
     "ORDERS_TRIED": orders,

@@ -95,10 +95,12 @@ def longest_trial(about: int) -> int:
 
 
 # Links of a chain from which a matrix whose entries are sums of products, at once or in blocks, is made from these row
-# by row, and not by walks. By walks against so, us a state: mass matrices of 24 links 0.26, 0.31, 40 links 0.62, 0.57,
-# 100 links 4.3, 2.5, 300 links 46, 19; their inverses of 24 links 0.48, 0.58, 40 links 1.14, 1.13, 100 links 7.3, 4.3,
-# 300 links 65, 25; linearised inverse dynamics of 24 links 0.96, 1.14, 40 links 2.5, 2.1, 100 links 17, 8.2.
-PRODUCTS_FROM = 40
+# by row, and not by walks. By walks against so, us a state: mass matrices of 28 links 0.33, 0.35, 32 links 0.45, 0.38,
+# 100 links 4.3, 2.5, 300 links 46, 19; their inverses of 28 links 0.61, 0.61, 32 links 0.76, 0.68, 100 links 7.3, 4.3,
+# 300 links 65, 25; linearised inverse dynamics of 28 links 1.25, 1.45, 32 links 1.62, 1.39, 100 links 17, 8.2;
+# linearised forward dynamics of 28 links 2.06, 2.25, 32 links 3.08, 2.59; Coriolis matrices of 28 links 0.53, 0.62, 32
+# links 0.67, 0.65. (Of 30 links, no whole blocks, inverse dynamics 1.49, 1.62.)
+PRODUCTS_FROM = 32
 
 # Bodies of a block, in which such matrices are made where their walks change what they carry: whole vectors on any
 # host. Blocks of 8, 16 and 32, us a state: inverse mass matrices of 100 links 4.3, 4.5, 5.3, of 1000 links 282, 242,
@@ -197,6 +199,12 @@ STREAMED_BYTES = 1 << 24
 # against 18 µs, 3.5 MB 15 to 17 against 16 to 29 µs, 14 MB 15 to 16 against 20 to 34 µs; mass matrices of 4.7 MB 3.9 to
 # 4.1 against 3.9 to 10 µs.
 STREAMED_ROWS = 1 << 21
+
+# Rows of a block of states that may begin at the same place of a page: of more, any results go past the caches. Results
+# of 1024 numbers in float32, 16 rows of 4 KiB each at a time, past the caches against through them: 256 states 152
+# against 282 ns, 1,024 states 124 against 256 ns; of 1056 numbers, 1,024 states 127 against 84 ns. In float64, eight
+# rows of 8 KiB at a time, 1,024 states 234 against 161 ns.
+ROWS_AT_A_PLACE = 8
 
 # Vectors that a state's results must fill for that; fewer cannot be written so. Mass matrices, past the caches against
 # through them: 36 numbers 42 against 26 ns, 64 numbers 55 against 91 ns, 100 numbers 76 against 121 ns.

@@ -1,10 +1,13 @@
 """Large outputs go past the caches: every number in its place whatever the alignment, nothing beside it touched."""
 
+import re
+
 import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.llvm.streaming_stores import is_streamed
+from linkwise.codegen.llvm.sine_cosine import VectorType
+from linkwise.codegen.llvm.streaming_stores import crowds, is_streamed
 from linkwise.codegen.runtime.engine import host
 
 
@@ -30,6 +33,22 @@ def test_streamed_results_are_the_usual_ones(n, dtype):
         kernel(q, out=out, threads=1)
         assert np.array_equal(out, expected)
         assert np.isnan(memory[:offset]).all() and np.isnan(memory[offset + expected.size :]).all()
+
+
+def test_rows_that_crowd_at_one_place_of_a_page_go_past_the_caches(monkeypatch):
+    monkeypatch.setattr("linkwise.codegen.llvm.module.STREAMED_BYTES", 1 << 40)
+    single, double = VectorType("float", 16), VectorType("double", 8)
+    assert crowds(1024, single) and crowds(2048, single)
+    assert not any(crowds(n, single) for n in (512, 1023, 1040)) and not crowds(1024, double)
+
+    def outer(robot, x):
+        return np.outer(x, x)
+
+    kernel = lw.compile(outer, lw.load("panda"), sizes={"x": 32})
+    least = [re.search(r"%large0 = icmp ugt i64 %bytes, (\d+)$", kernel.ir(t), re.M) for t in (single, double)]
+    assert [int(x.group(1)) for x in least if x] == [0, 1 << 40]
+    x = np.random.default_rng(0).normal(size=(50, 32)).astype(np.float32)
+    assert np.array_equal(kernel(x), x[:, :, None] * x[:, None, :])
 
 
 def test_several_outputs_and_threads():

@@ -25,7 +25,7 @@ from .pieces import block_in_pieces
 from .python_entry import DATA, PART_BITS, STRIDES, field
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
-from .streaming_stores import is_streamed, stream_ir, streaming_head
+from .streaming_stores import crowds, is_streamed, stream_ir, streaming_head
 from .tiles import tile_of_places, transposed
 
 
@@ -305,7 +305,7 @@ def driver_ir(
         n = len(inputs) + i
         moves_out += _move(n, 0, "%results")
         if size:
-            enough = STREAMED_ROWS if i in in_rows else STREAMED_BYTES
+            enough = STREAMED_ROWS if i in in_rows else 0 if crowds(size, t) else STREAMED_BYTES
             header.append(f"  %large{i} = icmp ugt i64 %bytes, {enough if is_streamed(size, t) else -1}")
             if i not in in_rows:
                 moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))

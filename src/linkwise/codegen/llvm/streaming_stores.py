@@ -13,10 +13,13 @@ and an array that begins elsewhere is written the usual way.
 
 from __future__ import annotations
 
-from ..thresholds import STREAMED_VECTORS
+from math import gcd
+
+from ..thresholds import ROWS_AT_A_PLACE, STREAMED_VECTORS
 from .sine_cosine import ALIGNED_STACK, VectorType
 from .tiles import tile_of_places
 
+_PAGE = 4096  # bytes after which lines have the same places in the first cache
 STARTS = (0, 16)  # bytes past a line: what malloc gives, where lines are 32 bytes
 
 
@@ -29,6 +32,15 @@ def streaming_head(t: VectorType) -> str:
 def is_streamed(n: int, t: VectorType) -> bool:
     """Whether an output of n numbers a state is long enough for this to pay."""
     return t.lanes > 1 and n >= STREAMED_VECTORS * t.lanes
+
+
+def crowds(n: int, t: VectorType) -> bool:
+    """Whether so many rows of a block begin at the same place of a page that the first cache cannot hold them all.
+
+    A line that two tiles write a part of is then gone in between, and is fetched again.
+    """
+    places = _PAGE // gcd(n * t.size, _PAGE)
+    return t.lanes > ROWS_AT_A_PLACE * places
 
 
 def _starts(t: VectorType) -> list[int]:
