@@ -44,6 +44,9 @@ def rolled_listing(program: RolledProgram) -> str:
     lines = []
     for p, works in enumerate(program.phases):
         lines.append(f"phase {p}: for each body, {'base to tips' if p % 2 == 0 else 'tips to base'}")
+        for sweep in program.sweeps:
+            if sweep.phase == p and any(sweep.start):
+                lines.append(f"  carry {sweep.index} is {', '.join(map(repr, sweep.start))} before the first body")
         for c, work in enumerate(works):
             lines += [f"  class {c} ({len(program.classes[c].members)} bodies)", *_work_lines(work, "    ")]
     for loop in program.loops:

@@ -115,6 +115,8 @@ class RolledKernel(Kernel):
 
     @cached_property
     def fingerprint(self) -> str:
+        if self._request:
+            return self._request
         numbers, integers = (x.tobytes().hex() for x in (self._numbers, self._integers))
         return disk_cache.key(str(self.signature), self.source, numbers, integers)
 
