@@ -172,8 +172,11 @@ def _without_idle_walks(loop: PlannedLoop) -> PlannedLoop:
 def _save_between(works: list[Work], walked: list[Work], recorder: RecordedTree) -> None:
     """From the walks and the last phase back: what each needs of earlier ones, saved where it is first known."""
     first_sine: dict[int, int] = {}
+    seen: set[int] = set()
     for p, work in enumerate(works):
-        for x in reachable(work.sinks):
+        nodes = reachable(work.sinks, stop=seen)
+        seen.update(map(id, nodes))
+        for x in nodes:
             if x.op in ("sin", "cos", "inv", "sqrt"):
                 first_sine.setdefault(id(x), p)
     known: dict[int, int] = {}

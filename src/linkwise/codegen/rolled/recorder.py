@@ -52,11 +52,14 @@ class SweepRecorder(Tree):
 
     def phase(self, x: Any) -> int:
         """The first phase in which a value is known; −1 where it depends on inputs alone."""
-        for node in reachable([x]):
-            if id(node) not in self.phase_of:
-                known = [self.phase_of[id(a)] for a in node.args if isinstance(a, Scalar)]
-                self.phase_of[id(node)] = max(known, default=-1)
-        return self.phase_of[id(x)] if isinstance(x, Scalar) else -1
+        if not isinstance(x, Scalar):
+            return -1
+        if id(x) not in self.phase_of:
+            for node in reachable([x], stop=self.phase_of):
+                if id(node) not in self.phase_of:
+                    known = [self.phase_of[id(a)] for a in node.args if isinstance(a, Scalar)]
+                    self.phase_of[id(node)] = max(known, default=-1)
+        return self.phase_of[id(x)]
 
     def _carry(self, index: int, slot: int, phase: int) -> Scalar:
         node = self.graph.node("input", f"carry:{index}", slot)

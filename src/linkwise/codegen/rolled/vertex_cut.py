@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
@@ -37,11 +36,14 @@ def fewest(
     for x in wanted:
         if id(x) in numbers:
             _edge(residual, _START, 2 * numbers[id(x)], _ANY)
-    while (path := _path(residual)) is not None:
-        for a, b in pairwise(path):
-            residual[a][b] -= 1
-            residual[b][a] = residual[b].get(a, 0) + 1
-    reached = _reached(residual)
+    found = True
+    while found:
+        found, reached = False, {_START}
+        while (path := _path(residual, reached)) is not None:
+            found = True
+            for a, b in pairwise(path):
+                residual[a][b] -= 1
+                residual[b][a] += 1
     return [x for i, x in enumerate(nodes) if 2 * i in reached and 2 * i + 1 not in reached]
 
 
@@ -69,30 +71,24 @@ def _between(wanted: Iterable[Scalar], is_source: Callable[[Scalar], bool]) -> l
     return order
 
 
-def _path(residual: Residual) -> list[int] | None:
-    """A shortest path along which another unit may go."""
+def _path(residual: Residual, seen: set[int]) -> list[int] | None:
+    """A path along which another unit may go, by nodes that were not ``seen``; those that lead nowhere are from now on.
+
+    It goes straight down, which looks at less of the graph than level by level.
+    """
     came: dict[int, int] = {}
-    queue = deque([_START])
-    while queue:
-        a = queue.popleft()
-        for b, capacity in residual.get(a, {}).items():
-            if capacity > 0 and b not in came and b != _START:
+    stack = [_START]
+    while stack:
+        a = stack.pop()
+        for b, room in residual[a].items():
+            if room and b not in seen:
                 came[b] = a
                 if b == _END:
                     path = [b]
                     while path[-1] != _START:
                         path.append(came[path[-1]])
+                    seen.difference_update(path[:-1], stack)
                     return path[::-1]
-                queue.append(b)
-    return None
-
-
-def _reached(residual: Residual) -> set[int]:
-    seen = {_START}
-    stack = [_START]
-    while stack:
-        for b, capacity in residual.get(stack.pop(), {}).items():
-            if capacity > 0 and b not in seen:
                 seen.add(b)
                 stack.append(b)
-    return seen
+    return None
