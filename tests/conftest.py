@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 # LLVM takes the first code it finds, in a quarter of the time; tests of machine code itself have what users get.
 os.environ.setdefault("LINKWISE_LLVM_LEVEL", "0")
 
-# Programs that tests start need not compile linkwise's modules each time.
+# Programs that tests start need not compile linkwise's modules each time, nor pytest rewrite those of 300 tests in each
+# worker of each run, which takes it 6 seconds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # JAX's programs run once or twice each; what its compiler would save it does not earn.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
