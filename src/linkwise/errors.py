@@ -2,8 +2,10 @@
 
 import difflib
 import sys
+import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 
 def did_you_mean(name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:
@@ -72,6 +74,12 @@ class UntraceableError(LinkwiseError, TypeError):
     lineno: int | None = None
     text: str = ""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        raised: list[UntraceableError] | None = getattr(_TRACE, "raised", None)
+        if raised is not None:
+            raised.append(self)
+
     @property
     def reason(self) -> str:
         """What is wrong and what to do, without the place."""
@@ -82,6 +90,21 @@ class UntraceableError(LinkwiseError, TypeError):
             return self.reason
         shown = f": {self.text}" if self.text else ""
         return f"{self.reason} ({self.filename}, line {self.lineno}{shown})"
+
+
+_TRACE = threading.local()
+
+
+@contextmanager
+def refusals() -> Iterator[list[UntraceableError]]:
+    """The list of what this thread's symbols refuse meanwhile, also where the function that asked them catches it: it
+    goes on then as it would for no number."""
+    before, mine = getattr(_TRACE, "raised", None), list[UntraceableError]()
+    _TRACE.raised = mine
+    try:
+        yield mine
+    finally:
+        _TRACE.raised = before
 
 
 class UnrollableError(InputError):

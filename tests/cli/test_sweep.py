@@ -304,7 +304,8 @@ def test_a_study_warns_once_of_failures_at_the_users_line(tmp_path):
         sound.run(tmp_path / "sound", engine="serial")
 
 
-def test_a_dry_run_says_what_it_takes(desk, capsys):
+def test_a_dry_run_says_what_it_takes(desk, capsys, monkeypatch):
+    monkeypatch.setattr("linkwise.study.engines.cores", lambda: 2)
     text = STUDY.replace("mine:left", "mine:slow").replace("samples = 6", "samples = 1000\ncallback = true")
     (desk / "s.toml").write_text(text, encoding="utf-8")
     code, out, err = run(capsys, "s.toml", "--path", "own", "--dry-run", "--workers", "2", "--json")
@@ -312,8 +313,11 @@ def test_a_dry_run_says_what_it_takes(desk, capsys):
     found = json.loads(out)
     assert found["tried"] == 17 and found["failed"] == 0
     assert found["run_seconds"] >= 0.1 and found["seconds"] >= 50  # 1000 runs of 0.1 s by two workers
-    assert found["seconds"] == pytest.approx(found["start_seconds"] + 500 * found["run_seconds"])
+    busiest = 32 * 16  # of 63 chunks
+    assert found["seconds"] == pytest.approx(found["start_seconds"] + busiest * found["run_seconds"])
     assert not (desk / "s").exists()
+    more = json.loads(run(capsys, "s.toml", "--path", "own", "--dry-run", "--workers", "40", "--json")[1])
+    assert more["seconds"] == pytest.approx(more["start_seconds"] + 500 * more["run_seconds"])  # two cores share them
 
 
 def test_a_dry_run_knows_the_disk(desk, capsys, in_this_process):

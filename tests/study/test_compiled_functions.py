@@ -1,5 +1,6 @@
 """Functions that give numbers alone are compiled where they can be, and are what they are called by hand."""
 
+import contextlib
 import os
 import signal
 
@@ -37,6 +38,14 @@ def inverted(robot, p):
     return np.linalg.inv(np.array([[p["m"], 1.0], [1.0, 1.0]]))
 
 
+def caught(robot, p):
+    """Which for no number is caught, and for symbols would be whatever comes then."""
+    with contextlib.suppress(Exception):
+        if p["m"] > 1.5:
+            return 2.0 * p["m"]
+    return p["m"]
+
+
 def test_runs_are_those_called_by_hand(tmp_path):
     study = lw.Study(pendulum(), many, {**DRAWN, "name": "arm"}, 40, seed=2, chunk=9)
     found = study.run(tmp_path / "s", engine="serial")
@@ -56,6 +65,8 @@ def test_runs_are_those_called_by_hand(tmp_path):
 
 CALLED = {
     "a choice by numbers": (lambda robot, p: p["m"] if p["m"] > 1 else -p["m"], "neither true nor false"),
+    "a choice that catches errors": (caught, "neither true nor false"),
+    "a choice that differs later": (lambda robot, p: p["m"] * (2.0 if (p["m"] > 1.5) is True else 1.0), "other"),
     "text": (lambda robot, p: {"r": p["m"], "said": f"{p['m']:.3f}"}, "text|format"),
     "a file": (writes, "writes a file"),
     "random numbers": (lambda robot, p: p["m"] * STREAM.normal(), "STREAM"),
@@ -73,11 +84,15 @@ def test_what_cannot_be_compiled_is_called_and_said(case, tmp_path, monkeypatch)
     monkeypatch.setenv("A_FILE", str(tmp_path / "file"))
     function, said = CALLED[case]
     SEEN.clear()
-    study = lw.Study(pendulum(), function, DRAWN, 3, chunk=3)
+    study = lw.Study(pendulum(), function, DRAWN, 3, seed=1, chunk=3)
+    assert study.draw(0)["m"] < 1.5 < study.draw(2)["m"]  # so that those that choose do so
     with pytest.warns(lw.SlowPathWarning, match=said):
         found = study.run(tmp_path / "s", engine="serial")
     (way,) = found.ways()
     assert way.startswith("alone: ") and sum(found.counts().values()) == 3
+    if case.startswith("a choice that"):
+        table = found.to_pandas()
+        assert (table["result"] == table["m"] * np.where(table["m"] > 1.5, 2.0, 1.0)).all()
     if case == "a file":
         assert (tmp_path / "file").read_text() == "xxx"  # once for each run, and never for looking
     if case == "what fails":

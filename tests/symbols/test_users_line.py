@@ -53,7 +53,14 @@ def calls_a_helper(robot, q):
     return q * _helper(q)
 
 
-UNTRACEABLE = [branches, waits, takes_math, wants_float, wants_index, fills_floats, calls_a_helper]
+def catches(robot, q):
+    try:
+        return 2 * q if q[0] > 0 else q  # here
+    except TypeError:  # as no number would raise
+        return q
+
+
+UNTRACEABLE = [catches, branches, waits, takes_math, wants_float, wants_index, fills_floats, calls_a_helper]
 
 
 @pytest.mark.parametrize("function", UNTRACEABLE)

@@ -2,7 +2,7 @@
 
 A function is run on symbols once, as those that :func:`linkwise.compile` takes are. Where it decides by its numbers,
 keeps something from call to call, writes its parameters as text or files, or calls what knows no symbols, it is called
-in Python for each run, and the study says why. What was compiled is compared with the function itself at the first run
+in Python for each run, and the study says why. What was compiled is compared with the function itself at the first runs
 of the study before it is believed. All of that follows from the study alone, so that every process finds the same.
 """
 
@@ -32,7 +32,8 @@ from .users_errors import RAISED, message_of
 
 TRACING = -1  # in place of a run's number, while a function is looked at
 DRAWN = "drawn"  # the name of what is drawn among the inputs
-_AGREE = 1e-6  # of the largest number: how near machine code and function must be at the first run
+COMPARED = 8  # runs at which machine code is compared with its function
+_AGREE = 1e-6  # of the largest number: how near they must be there
 
 Given = Mapping[str, Any]
 Called = Callable[[Robot, dict[str, Any]], Mapping[str, Any]]
@@ -65,10 +66,11 @@ class Compiled:
 
 
 def compiled(
-    robot: Robot, function: Called, user: Callable[..., Any], first: Given, varies: Sequence[str]
+    robot: Robot, function: Called, user: Callable[..., Any], runs: Sequence[Given], varies: Sequence[str]
 ) -> Compiled | str:
-    """``function``, which calls the ``user``'s, as machine code, or why it is none; ``first`` are the parameters of
-    the first run, of which ``varies`` are drawn."""
+    """``function``, which calls the ``user``'s, as machine code, or why it is none; ``runs`` are the parameters of
+    the first ones, of which ``varies`` are drawn."""
+    first = runs[0]
     whole = [name for name in varies if not _is_real(first[name])]
     if whole:
         return f"parameter {whole[0]!r} is no real number"
@@ -108,19 +110,24 @@ def compiled(
     if program.length > MOST_NODES:
         return f"its code would be longer than {MOST_NODES} values"
     made = Compiled(Kernel(program), shapes, fixed, tuple(names), constants)
-    return made if _agrees(made, robot, function, first) else "its machine code gives other numbers than it"
+    return made if _agrees(made, robot, function, runs) else "its machine code gives other numbers than it"
 
 
-def _agrees(made: Compiled, robot: Robot, function: Called, first: Given) -> bool:
-    """Whether machine code gives what the function gives at the first run."""
-    try:
-        wanted = function(robot, dict(first))
-    except RAISED:  # of the user's own code: it fails there, and is left to do so
-        return False
-    (found,) = made.run([first])
-    if found is None or (list(found) != list(wanted) and set(found) != set(wanted)):
-        return False
-    return all(_same(found[name], x) for name, x in wanted.items())
+def _agrees(made: Compiled, robot: Robot, function: Called, runs: Sequence[Given]) -> bool:
+    """Whether machine code gives what the function gives at these runs; at the first it must give numbers."""
+    taken = [x for x in runs if made.takes(x)]
+    for i, (run, found) in enumerate(zip(taken, made.run(taken))):
+        if found is None and i > 0:
+            continue  # the function itself is asked then
+        try:
+            wanted = function(robot, dict(run))
+        except RAISED:  # of the user's own code: it fails there, and is left to do so
+            return False
+        if found is None or (list(found) != list(wanted) and set(found) != set(wanted)):
+            return False
+        if not all(_same(found[name], x) for name, x in wanted.items()):
+            return False
+    return True
 
 
 def _same(found: Any, wanted: Any) -> bool:

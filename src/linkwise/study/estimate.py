@@ -75,13 +75,15 @@ def _from(study: Study, timed: int, workers: int | None, again: bool = False) ->
     run_bytes = max(0.0, several - single) / max(1, timed - 1)
     chunk_bytes = max(0.0, single - run_bytes)
     count = min(workers or engines.cores(), study.chunks)
+    last = min(study.samples, -(-study.chunks // count) * study.chunk)  # runs of the worker that has most chunks
+    busiest = max(study.samples / min(count, engines.cores()), last)  # workers beyond the cores take turns
     return Estimate(
         trial.samples,
         failures,
         count,
         start,
         a_run,
-        start + a_run * study.samples / count,
+        start + a_run * busiest,
         before + study.chunks * chunk_bytes + study.samples * run_bytes,
     )
 

@@ -20,12 +20,17 @@ def _panels(count: int, columns: int, width: float, height: float, title: str, s
     """A figure with so many axes, side by side in rows."""
     columns = min(columns, count)
     rows = -(-count // columns)
-    wide = max(width * columns, 0.072 * len(subtitle))  # [inches]: what stands below must not press the axes together
+    wide = max(width * columns, _wide_enough(subtitle))
     figure = new_figure(wide, height * rows + 0.7, title, subtitle)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
     for ax in axes[count:]:
         ax.set_visible(False)
     return figure, axes
+
+
+def _wide_enough(subtitle: str) -> float:
+    """[inches] What stands below must not press the axes together, nor end before its end."""
+    return 0.072 * len(subtitle)
 
 
 def distributions(results: Mapping[str, np.ndarray], worst: Mapping[str, Sequence[float]], intervals: bool) -> Any:
@@ -83,7 +88,7 @@ def correlations(inputs: Mapping[str, np.ndarray], results: Mapping[str, np.ndar
     chance = 1.96 / np.sqrt(max(count - 1, 1))
     size = 2.6 + 0.36 * n
     said = f"rank correlations of {count:,} runs; numbers: |r| above {chance:.2f}, which chance exceeds in 5 % of pairs"
-    figure = new_figure(size + 0.8, size, "", said)
+    figure = new_figure(max(size + 0.8, _wide_enough(said)), size, "", said)
     ax = figure.subplots()
     sure = np.abs(matrix) > chance
     image = ax.imshow(np.where(sure, matrix, 0.0), cmap="RdBu_r", vmin=-1, vmax=1)

@@ -61,11 +61,11 @@ class _OfFunction(Prepared):
     @cached_property
     def compiled(self) -> Compiled | str:
         """The function as machine code, or why it is none."""
-        if self.uncompiled is not None or self.first is None:
+        if self.uncompiled is not None or self.first_runs is None:
             return self.uncompiled or "its parameters are not known"
-        first, drawn = self.first()
+        runs, drawn = self.first_runs()
         with made_by(_no_motions):
-            found = compiled(self.robot, self._chosen, self.function, first, drawn)
+            found = compiled(self.robot, self._chosen, self.function, runs, drawn)
         self.uncompiled = found if isinstance(found, str) else None
         return found
 

@@ -300,7 +300,9 @@ class Report:
                     found[name] = [sensitivity.first_order(own, y[good], even=how == "sobol")]
             if not found:
                 return f'<h2>Sensitivities</h2><p class="pale">they need {_FEWEST_BINNED} runs at least</p>'
-            said = "shares of the variance that each number has alone (first-order Sobol indices); bars: 95 % intervals"
+            said = (
+                "shares of the variance that each parameter has alone (first-order indices); bars: 95 % intervals"
+            )
         return f"<h2>Sensitivities</h2>{_picture(figures.sensitivities(found, said), 'sensitivities')}"
 
     def _sampling(self) -> Sampling:
@@ -339,6 +341,7 @@ class Report:
         for run in self.worst:
             known = {**self.inputs, **self.results}
             rows = [(n, f"{known[n][self._at(run)]:.5g}") for n in [name, *self._driving[:_TOLD]]]
+            rows += [(n, str(self.runs[n].iloc[self._at(run)])) for n in list(self.words)[:_TOLD]]
             picture = self._moving(run)
             command = f"<p><code>{html.escape(self._replay(run))}</code></p>"
             cases.append(f'<div class="case"><h3>run {run}</h3>{picture}{_table(rows)}{command}</div>')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -48,7 +48,8 @@ class Prepared:
 
     in_processes: str | None = "a function in Python"  # why runs are made one at a time
     how = ""  # what else is said of how runs are made
-    first: Callable[[], tuple[Mapping[str, Any], list[str]]] | None = None  # the first run's parameters; the drawn ones
+    # The parameters of the first runs that have some, and the names of those that are drawn.
+    first_runs: Callable[[], tuple[Sequence[Mapping[str, Any]], list[str]]] | None = None
     uncompiled: str | None = None  # why a function is not to be compiled, where that is known
 
     def one(self, values: Mapping[str, Any], generator: np.random.Generator) -> Outcome:

@@ -154,8 +154,8 @@ class _Motion(Prepared):
             return f"{self.scenario.method} chooses its own steps"
         if self.targets.edits:
             return f"{self.targets.edits[0]} makes another robot of each run"
-        if self.scenario.controller is not None and self.first is not None:
-            words = [name for name, x in self.first()[0].items() if isinstance(x, str)]
+        if self.scenario.controller is not None and self.first_runs is not None:
+            words = [name for name, x in self.first_runs()[0][0].items() if isinstance(x, str)]
             if words:
                 return f"parameter {words[0]!r} is a word, by which the controller chooses"
         try:

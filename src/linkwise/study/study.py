@@ -29,6 +29,7 @@ from ..simulation.trajectory import Trajectory
 from ..symbols.fingerprints import differences, made_of
 from . import journal, manifest
 from .chunks import Summary, left_to_do
+from .compiled import COMPARED
 from .distributions import Distribution, Drawn, Fixed, Grid, as_distribution
 from .draws import key
 from .drivers import held
@@ -122,8 +123,15 @@ class Study:
     def prepared(self) -> Prepared:
         """The scenario with the robot and the parameters."""
         found = self.scenario.prepared(self.robot, self._shapes, self.keep)
-        found.__dict__["first"] = lambda: (self.sampling.run(self.sampling.sound), self._varying)
+        found.__dict__["first_runs"] = lambda: (self._first_runs, self._varying)
         return found
+
+    @property
+    def _first_runs(self) -> list[dict[str, Any]]:
+        """Parameters of the first runs; of one alone, where a user's function draws, which may fail at others."""
+        first = self.sampling.sound
+        count = 1 if self.sampling.functions else min(COMPARED, self.samples - first)
+        return [self.sampling.run(first + i) for i in range(count)]
 
     @property
     def _varying(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arguments import shown
-from ...errors import InputError, LinkwiseError, UntraceableError
+from ...errors import InputError, LinkwiseError, UntraceableError, refusals
 from ...inputs import sizes as sizes_of
 from ...model.model import Model
 from ...progress import waiting
@@ -176,10 +176,13 @@ def _traced(
     symbols = {k: graph.inputs(k, n) for k, n in known.items()}
     extra = {k: graph.inputs(k, n) for k, n in parameter_sizes(model, parameters).items()}
     if plain:
-        result = function(with_symbols(model, extra), *symbols.values())
+        with refusals():  # linkwise's own, which nobody else hears of
+            result = function(with_symbols(model, extra), *symbols.values())
     else:
-        with _failures_named(model, function, known), arrays_take_symbols():
+        with _failures_named(model, function, known), arrays_take_symbols(), refusals() as refused:
             result = function(with_symbols(model, extra), *(x.view(Symbols) for x in symbols.values()))
+            for e in refused:  # and the function has caught it: what it did then it would do for no number
+                raise e
     graph.refuse_length()
     known = known | {k: x.size for k, x in extra.items()}
     leaves, structure = flatten(result)
