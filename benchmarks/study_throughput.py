@@ -56,8 +56,8 @@ def bare_kernel(study: Study, threads: int) -> Any:
     """A call of the machine code for all runs of one study."""
     batches: Any = study.prepared.batches  # type: ignore[attr-defined]
     values = study.sampling.values(0, study.samples)
-    q, v = batches.scenario.start(batches.targets, values, batches.robot)
-    task, stepper = batches.alike.of(batches.numbers(values, len(q)), True)
+    q, v = batches.scenario.start(batches.targets, values, batches.robot, study.samples)
+    task, stepper = batches.alike.of(batches.numbers(values, study.samples), True)
     w = task.start(q, v)
     inputs = {"q": q, "w": w, "h": np.array([STEP]), **task.parameters}
     loop = stepper.loop

@@ -300,9 +300,7 @@ class Report:
                     found[name] = [sensitivity.first_order(own, y[good], even=how == "sobol")]
             if not found:
                 return f'<h2>Sensitivities</h2><p class="pale">they need {_FEWEST_BINNED} runs at least</p>'
-            said = (
-                "shares of the variance that each parameter has alone (first-order indices); bars: 95 % intervals"
-            )
+            said = "shares of the variance that each parameter has alone (first-order indices); bars: 95 % intervals"
         return f"<h2>Sensitivities</h2>{_picture(figures.sensitivities(found, said), 'sensitivities')}"
 
     def _sampling(self) -> Sampling:

@@ -130,7 +130,10 @@ class OpenStudy:
         return dataset(self.still(), wanted, number(limit, "limit", above=0.0))
 
     def to_pandas(self, *, limit: float = LIMIT) -> Any:
-        """A pandas.DataFrame, one row a run: parameters and single numbers, vectors as columns ``name[i]``."""
+        """A pandas.DataFrame, one row a run: parameters, their vectors as columns ``name[i]``, and single numbers.
+
+        Arrays that runs gave are not read for it: ``results().to_pandas()`` has their vectors as well.
+        """
         now = self.still()
         return now.results(now._single_names(limit), limit=limit).to_pandas()
 
