@@ -166,6 +166,12 @@ def test_limits_of_balls_that_are_not_written_are_named():
         robot.to_mjcf()
 
 
+def test_joints_that_nothing_drives_have_no_motor_which_is_mentioned():
+    with pytest.warns(lw.ModelWarning, match="that nothing drives hinge is said by no motor alone"):
+        text = lw.load("cartpole").to_mjcf()
+    assert mujoco.MjModel.from_xml_string(text).nu == 1
+
+
 def test_a_base_that_is_called_world():
     robot = dataclasses.replace(lw.load("ur5"), base_name="world", extra_frames=())
     again = read(written(robot))

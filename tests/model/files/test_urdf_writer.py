@@ -141,6 +141,18 @@ def test_gravity_and_rotors_are_for_linkwise_alone():
     same_numbers(robot, other)
 
 
+def test_a_free_root_that_is_placed_and_left_out_is_mentioned():
+    changes = np.zeros((13, 6))
+    changes[0, 5] = 0.3
+    robot = lw.load("quadruped").with_placements(changes)
+    with pytest.warns(lw.ModelWarning, match="the poses of root_joint count from the world there"):
+        robot.to_urdf(floating_root=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.load("quadruped").to_urdf(floating_root=True)
+        robot.to_urdf()
+
+
 def test_data_without_a_place_is_mentioned():
     kinds = lw.Joint(lw.Planar("z"), limits=lw.Limits(effort=3.0), damping=[0.1, 0.2, 0.3])
     robot = lw.assemble("cart", [lw.Body("cart", kinds, lw.Inertia.box(1, (1, 1, 1)))])

@@ -263,6 +263,9 @@ class _Writer:
         bounded = [j.name for j in joints if isinstance(j.kind, (Spherical, Free)) and _is_bounded(j)]
         if bounded:
             yield f"limits of ball and free joints are not written ({', '.join(bounded)})"
+        idle = [x.name for j in joints for x in _singles(j) if _effort(x) == 0.0]
+        if idle:
+            yield f"that nothing drives {', '.join(idle)} is said by no motor alone"
         data = [j.name for j in joints if np.any(np.asarray(j.damping)) and not j.damping_acts]
         if data:
             yield f"damping that is data here acts there: {', '.join(data)}"

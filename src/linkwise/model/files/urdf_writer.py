@@ -26,6 +26,7 @@ import numpy as np
 from ...arguments import file_path, flag
 from ...arrays import as_numpy
 from ...errors import ModelError, ModelWarning
+from ...spatial import Transform
 from ..inertia import Inertia
 from ..joints.kinds import Cylindrical, Free, JointKind, Planar, Prismatic, Revolute, Universal
 from ..joints.modal import Modal
@@ -149,12 +150,12 @@ def _without_free_root(model: Model, parts: list[Body]) -> list[Body]:
 def _root_name(model: Model) -> str:
     """The base's name, or where a body or a frame elsewhere bears it, "world"."""
     taken = {b.name for b in model.bodies}
-    taken |= {f.name for f in model.extra_frames if f.body is not None or not _is_identity(f)}
+    taken |= {f.name for f in model.extra_frames if f.body is not None or not _is_identity(f.pose)}
     return model.base_name if model.base_name not in taken else _unused("world", taken)
 
 
-def _is_identity(frame: Frame) -> bool:
-    return not np.any(as_numpy(frame.pose.l)) and np.array_equal(as_numpy(frame.pose.R), np.eye(3))
+def _is_identity(pose: Transform) -> bool:
+    return not np.any(as_numpy(pose.l)) and np.array_equal(as_numpy(pose.R), np.eye(3))
 
 
 def _unused(name: str, taken: set[str]) -> str:
@@ -176,6 +177,9 @@ def _lost(model: Model, parts: list[Body], floating_root: bool) -> Iterator[str]
     for name, count in unsayable(model.visuals).items():
         yield f"{count} of the looks of {name!r} are not written: triangles of no file"
     fixed = sum(v.body is None for v in model.visuals)
+    left_out = [b.joint for b in model.bodies if floating_root and b.parent is None]
+    if moved := [j.name for j in left_out if not _is_identity(j.placement)]:
+        yield f"the poses of {moved[0]} count from the world there, and not from its placement"
     if floating_root and fixed:
         yield f"{fixed} looks on the world are not written: there is no link for it"
     for body in parts:
