@@ -65,7 +65,7 @@ def center_of_mass(model: Model, q: Array) -> Array:
 
 def _center(model: Model, R: RigidInertia) -> Array:
     _mass(model, R.m)
-    center: Array = R.h / R.m[..., None]
+    center: Array = R.h / arrays.stack([R.m])  # (the mass may be one symbol)
     return center
 
 

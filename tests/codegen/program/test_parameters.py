@@ -42,3 +42,17 @@ def test_targets_without_parameters_refuse_them(target):
     for compiled in (partial(robot.compile, "gravity_force"), partial(lw.compile, double, robot)):
         with pytest.raises(lw.InputError, match="leave parameters= out"):
             compiled(parameters=("inertial",), target=target)
+
+
+CENTRES = ["center_of_mass", "center_of_mass_jacobian", "centroidal_matrix", "centroidal_momentum", "centroidal_bias"]
+
+
+@pytest.mark.parametrize("name", CENTRES)
+def test_centres_of_mass_of_masses_that_are_inputs(name, rng):
+    robot = lw.random_tree(3, seed=2, floating=True)
+    parameters = robot.inertial_parameters.copy()
+    parameters[-1] *= 1.7
+    heavier = robot.with_inertial_parameters(parameters)
+    states = [robot.random_configuration(rng, 2), rng.normal(size=(2, robot.nv))][: 1 + name.endswith(("tum", "bias"))]
+    found = robot.compile(name, parameters=("inertial",))(*states, parameters.ravel())
+    assert np.allclose(found, getattr(heavier, name)(*states, target="numpy"), rtol=1e-12, atol=1e-12)
