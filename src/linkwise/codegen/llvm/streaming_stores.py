@@ -79,7 +79,10 @@ def _whole_lines(t: VectorType, n: int, k: int) -> str:
         return ""
     rows, made = tile_of_places(t, k, "w", "%wc", t.lanes)
     for s, row in enumerate(rows):
-        made += [f"  %wrow{s} = getelementptr {t.scalar}, ptr %dst, i64 {s * n}", *_line(t, row, f"%wrow{s}", "%wc", f"w{s}")]
+        made += [
+            f"  %wrow{s} = getelementptr {t.scalar}, ptr %dst, i64 {s * n}",
+            *_line(t, row, f"%wrow{s}", "%wc", f"w{s}"),
+        ]
     return f"""before:
   %where = ptrtoint ptr %dst to i64
   %past_line = and i64 %where, {t.alignment - 1}
