@@ -333,7 +333,11 @@ class Operator:
             ) from None
 
     def dense(self) -> SameKind:
-        """The matrix of the operator, (..., rows, columns), from the definitions (no sweep)."""
+        """The matrix of the operator, (..., rows, columns), from the definitions (no sweep): an oracle.
+
+        ``A.apply_columns(np.eye(n))`` gives it by sweeps in machine code, of 1024 states of a Panda's compliance at its
+        hand in 0.2 ms where this takes 170.
+        """
         from .dense import dense
 
         return dense(self.numbers)
