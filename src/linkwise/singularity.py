@@ -84,8 +84,8 @@ def _guarded(x: Array, sizes: Any, roundings: int) -> Array:
     r = x.shape[-1]
     on = [y[..., i, j] for i in range(r) for j in range(i + 1)]
     if r == 1:
-        if sizes is not None:
-            arrays.require_above(x[..., 0, 0], sizes[..., 0], roundings, on)
+        if sizes is not None:  # for roots as well, which are taken of X
+            arrays.require_above(x[..., 0, 0], sizes[..., 0], roundings, [*on, x[..., 0, 0]])
         return y
     total = ((_diagonal(x) if sizes is None else sizes) * _diagonal(y)).sum(axis=-1)
     arrays.require_above(1.0, total, roundings, on)

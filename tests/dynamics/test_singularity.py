@@ -10,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import singularity
+from linkwise.codegen.program.trace import trace
 
 FORWARD = ("forward_dynamics", "mass_solve", "mass_matrix_inverse", "linearize_forward", "joint_rates")
 
@@ -40,6 +41,53 @@ def test_coaxial_hinges_around_a_massless_link_are_refused(name, target, scale):
     for _ in range(6):
         with pytest.raises(lw.SingularError, match="first"):
             called(coaxial(rng, scale=scale), name, target)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("name", FORWARD)
+@pytest.mark.parametrize("tilt", [1e-7, 1e-8, 1e-12])
+def test_hinges_that_are_nearly_coaxial_are_refused(name, target, tilt):
+    """Frames and inertias that take fewer operations leave a pivot there that is negative by rounding."""
+    light = lw.Body("first", lw.Joint(lw.Revolute("z")), lw.Inertia(0.0))
+    heavy = lw.Inertia(1.0, com=(0.1, 0.2, 0.3), tensor=np.eye(3))
+    robot = lw.assemble("tilted", [light, lw.Body("last", lw.Joint(lw.Revolute((tilt, 0.0, 1.0))), heavy, "first")])
+    with pytest.raises(lw.SingularError, match="first"):
+        called(robot, name, target)
+
+
+PIVOTS = {
+    "x": lambda x, a: x,
+    "-x": lambda x, a: -x,
+    "-2x": lambda x, a: -2.0 * x,
+    "x - a": lambda x, a: x - a,
+    "a - x": lambda x, a: a - x,
+    "-(x + a)": lambda x, a: -(x + a),
+    "-xa": lambda x, a: -x * a,
+    "1 / x": lambda x, a: 1.0 / x,
+    "-1 / x": lambda x, a: -1.0 / x,
+}
+USES = (
+    lambda y, a: y,
+    lambda y, a: -y,
+    lambda y, a: y * a,
+    lambda y, a: a - 2.0 * (y * a),
+    lambda y, a: y * (-2.0 * a),
+    lambda y, a: y - 1.0,
+    lambda y, a: y / a,
+)
+
+
+@pytest.mark.parametrize("name", PIVOTS)
+def test_programs_look_at_pivots_of_any_sign_wherever_they_are_used(name):
+    """Signs of what is inverted go on to its users, and its guards must stay."""
+    for use in USES:
+
+        def inverted(robot, x, a, use=use):
+            matrix = np.full((1, 1), PIVOTS[name](x[0], a[0]), dtype=object)
+            return np.array([use(singularity.inverse(matrix, np.array([3.0]))[0][0, 0], a[0])], dtype=object)
+
+        program = trace(lw.chain(1), inverted, "inverted", {"x": 1, "a": 1}, ("x", "a"), (), True)
+        assert sorted(guard.size for guard in program.guards) == [0.0, 3.0]
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])

@@ -105,7 +105,7 @@ class Graph:
 
     def require_above(self, value: Any, size: Any, roundings: int, on: tuple[Any, ...]) -> None:
         """Have targets report states where value ≤ roundings · ε · size, if a result depends on one of ``on``."""
-        self.guards.append(Guard(value, size, roundings, tuple(x for x in on if isinstance(x, Scalar))))
+        self.guards.append(Guard(value, size, roundings, tuple(x._unsigned() for x in on if isinstance(x, Scalar))))
 
     def inputs(self, name: str, count: int) -> np.ndarray:
         """An object array (count,) of new inputs."""
@@ -301,6 +301,11 @@ class Scalar:
     def _by_numpy(ufunc: Any, *values: Any) -> Any:
         return ufunc(*values)
 
+    def _unsigned(self) -> Scalar:
+        """Itself or what it is the negative of: where a negative is used its sign goes on to its users."""
+        found: Scalar = self.args[0] if self.op == "neg" else self
+        return found
+
     def __abs__(self) -> Any:
         return abs(self.args[0]) if self.op in ("neg", "fabs") else self.graph.node("fabs", self)
 
@@ -312,7 +317,7 @@ class Scalar:
 
     def require_positive(self, always: bool = False) -> None:
         """Have targets that can do so report states where this is not positive (a singular mass matrix)."""
-        (self.graph.conditions if always else self.graph.guards).append(Guard(self, 0.0, 0, (self,)))
+        (self.graph.conditions if always else self.graph.guards).append(Guard(self, 0.0, 0, (self._unsigned(),)))
 
     def less(self, other: Any) -> Any:
         """Whether self < other, for :meth:`select`."""
