@@ -1,6 +1,7 @@
 """Large outputs go past the caches: every number in its place whatever the alignment, nothing beside it touched."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import linkwise as lw
 from linkwise.codegen.llvm.sine_cosine import VectorType
 from linkwise.codegen.llvm.streaming_stores import crowds, is_streamed
+from linkwise.codegen.runtime import engine
 from linkwise.codegen.runtime.engine import host
 
 
@@ -17,15 +19,20 @@ def everything_is_large(monkeypatch):
     monkeypatch.setenv("LINKWISE_CACHE", "off")
 
 
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [6, 7, 8, 9, 11])
-def test_streamed_results_are_the_usual_ones(n, dtype):
+def test_streamed_results_are_the_usual_ones(n, dtype, vector_bytes, monkeypatch):
+    if vector_bytes > host().vector_bytes:
+        pytest.skip("this processor has no such vectors")
+    narrow = replace(host(), vector_bytes=vector_bytes)
+    monkeypatch.setattr(engine, "host", lambda: narrow)
     robot = lw.chain(n, seed=n)
     kernel = robot.compile("mass_matrix")
-    lanes = host().vector(dtype).lanes
+    lanes = narrow.vector(dtype).lanes
     q = robot.random_configuration(0, 3 * lanes + 2).astype(dtype)
     expected = np.stack([kernel(x) for x in q])  # one state is never a whole block
-    if not is_streamed(n * n, host().vector(dtype)):
+    if not is_streamed(n * n, narrow.vector(dtype)):
         pytest.skip("too short to be streamed in this precision")
     for offset in range(lanes):
         memory = np.full(expected.size + 2 * lanes, np.nan, dtype)
@@ -49,6 +56,15 @@ def test_rows_that_crowd_at_one_place_of_a_page_go_past_the_caches(monkeypatch):
     assert [int(x.group(1)) for x in least if x] == [0, 1 << 40]
     x = np.random.default_rng(0).normal(size=(50, 32)).astype(np.float32)
     assert np.array_equal(kernel(x), x[:, :, None] * x[:, None, :])
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_only_the_ends_of_a_block_are_no_whole_lines(lanes):
+    """A store to a part of a line waits until the line is read, and those after it with it."""
+    t = VectorType("double", lanes)
+    ir = lw.chain(7, seed=0).compile("mass_matrix").ir(t)
+    for text in re.findall(r"^define internal \S+ @lw_stream0\w*\(.*?^}", ir, re.M | re.S):
+        assert text.count("@llvm.masked.store") <= 2
 
 
 def test_several_outputs_and_threads():

@@ -4,7 +4,8 @@ A store to memory that is not in the cache first reads the line it is part of; a
 aligned line does not. An output of many states that is larger than the cache is therefore written line by line. Rows
 of neighbouring states follow each other without gaps, so that lane s's row begins (b + s n) numbers past a line's
 beginning, where b is where the array begins, and blocks with it. A line that lies across two of the transposed tiles is
-put together from both; what does not fill a line at a row's ends is stored the usual way. Where all rows are of whole
+put together from both, and so is a line in which one row ends and the next begins; what does not fill a line at a
+block's ends is stored the usual way. (Each such store waits for its line to be read.) Where all rows are of whole
 lines and the first begins with one, as results do that linkwise makes, tiles are written as they are (𝓜 of 32 degrees
 of freedom, 4,096 states: 180 → 149 ns in float64, 112 → 86 ns in float32).
 
@@ -79,10 +80,8 @@ def _whole_lines(t: VectorType, n: int, k: int) -> str:
         return ""
     rows, made = tile_of_places(t, k, "w", "%wc", t.lanes)
     for s, row in enumerate(rows):
-        made += [
-            f"  %wrow{s} = getelementptr {t.scalar}, ptr %dst, i64 {s * n}",
-            *_line(t, row, f"%wrow{s}", "%wc", f"w{s}"),
-        ]
+        made.append(f"  %wrow{s} = getelementptr {t.scalar}, ptr %dst, i64 {s * n}")
+        made += _line(t, row, f"%wrow{s}", "%wc", f"w{s}")
     return f"""before:
   %where = ptrtoint ptr %dst to i64
   %past_line = and i64 %where, {t.alignment - 1}
@@ -112,9 +111,7 @@ def _body(t: VectorType, n: int, k: int, leads: _KnownLeads | _FoundLeads) -> st
     lines = [f"  %row{s} = getelementptr {t.scalar}, ptr %dst, i64 {s * n}" for s in range(t.lanes)]
     lines += leads.head()
     first, made = tile_of_places(t, k, "f", "0", t.lanes)
-    lines += made
-    for s in range(t.lanes):
-        lines += leads.before(s, first[s])
+    lines += [*made, *leads.before(0, first[0])]
     lines += ["  br label %loop", "loop:"]
     lines.append(f"  %c = phi i64 [{t.lanes}, %entry], [%c_next, %loop]")
     lines += [f"  %prev{s} = phi {t.name} [{first[s]}, %entry], [%cur{s}, %loop]" for s in range(t.lanes)]
@@ -131,8 +128,17 @@ def _body(t: VectorType, n: int, k: int, leads: _KnownLeads | _FoundLeads) -> st
     if rest:
         values, made = tile_of_places(t, k, "t", str(tiles * t.lanes), rest)
         lines += made
+    last = [f"%cur{s}" for s in range(t.lanes)]
+    if rest:
+        last, made = tile_of_places(t, k, "g", str(n - t.lanes), t.lanes)
+        lines += made
     for s in range(t.lanes):
         lines += leads.end(s, tiles, rest, values[s])
+        if s + 1 < t.lanes:
+            lines.append(f"  %b{s}at = add i64 {n}, {leads.less(s + 1)}")
+            lines += leads.joined(s + 1, last[s], first[s + 1], f"%b{s}v")
+            lines += _line(t, f"%b{s}v", f"%row{s}", f"%b{s}at", f"b{s}")
+    lines += leads.after(tiles, rest, values[-1])
     return "\n".join(lines)
 
 
@@ -150,7 +156,7 @@ class _KnownLeads:
         return str(self.leads[s] - self.t.lanes)
 
     def before(self, s: int, first: str) -> list[str]:
-        """What row s has before its first whole line."""
+        """What a row has before its first whole line."""
         lead = self.leads[s]
         return _masked(self.t, first, f"%row{s}", "0", _up_to(self.t, lead), f"a{s}") if lead else []
 
@@ -161,17 +167,25 @@ class _KnownLeads:
         return [f"  {name} = shufflevector {v} {low}, {v} {high}, <{self.t.lanes} x i32> <{picks}>"]
 
     def end(self, s: int, tiles: int, rest: int, values: str) -> list[str]:
-        """The last whole line of row s, where there is one, and what is left of it."""
-        t, lead = self.t, self.leads[s]
-        start = lead + (tiles - 1) * t.lanes
-        lines = self.joined(s, f"%cur{s}", values, f"%e{s}v")
+        """The last whole line of row s, where there is one that the loop has not written."""
+        lead = self.leads[s]
         if lead > rest:
-            return lines + _masked(t, f"%e{s}v", f"%row{s}", str(start), _up_to(t, t.lanes + rest - lead), f"z{s}")
-        lines += _line(t, f"%e{s}v", f"%row{s}", str(start), f"e{s}")
-        if rest - lead:
-            lines += self.joined(s, values, "zeroinitializer", f"%z{s}")
-            lines += _masked(t, f"%z{s}", f"%row{s}", str(start + t.lanes), _up_to(t, rest - lead), f"z{s}")
-        return lines
+            return []
+        start = str(lead + (tiles - 1) * self.t.lanes)
+        return [*self.joined(s, f"%cur{s}", values, f"%e{s}v"), *_line(self.t, f"%e{s}v", f"%row{s}", start, f"e{s}")]
+
+    def after(self, tiles: int, rest: int, values: str) -> list[str]:
+        """What the last row has after its last whole line."""
+        t, s = self.t, self.t.lanes - 1
+        left, cur = rest - self.leads[s], f"%cur{s}"
+        if not left:
+            return []
+        low, high = (values, "zeroinitializer") if left > 0 else (cur, values)
+        start = self.leads[s] + (tiles - (left < 0)) * t.lanes
+        return [
+            *self.joined(s, low, high, "%zv"),
+            *_masked(t, "%zv", f"%row{s}", str(start), _up_to(t, left % t.lanes), "z"),
+        ]
 
 
 class _FoundLeads:
@@ -208,28 +222,32 @@ class _FoundLeads:
         return [f"  {name} = call {v} {_permute(self.t)}({v} {low}, {self.places} %picks{s}, {v} {high})"]
 
     def end(self, s: int, tiles: int, rest: int, values: str) -> list[str]:
-        t, row = self.t, f"%row{s}"
+        t = self.t
         v = f"i{t.bits}"
         return [
             *self.joined(s, f"%cur{s}", values, f"%e{s}v"),
-            *self.joined(s, values, "zeroinitializer", f"%z{s}"),
             f"  %start{s} = add i64 %less{s}, {tiles * t.lanes}",
-            f"  %after{s} = add i64 %start{s}, {t.lanes}",
             f"  %left{s} = sub {v} {rest}, %short{s}",
-            *self._spread(f"%left{s}", f"%lefts{s}"),
             f"  %is_whole{s} = icmp sge {v} %left{s}, 0",
-            f"  br i1 %is_whole{s}, label %whole{s}, label %part{s}",
+            f"  br i1 %is_whole{s}, label %whole{s}, label %ended{s}",
             f"whole{s}:",
-            *_line(t, f"%e{s}v", row, f"%start{s}", f"e{s}"),
-            f"  %up_to{s} = icmp slt {self.places} {self.numbers}, %lefts{s}",
-            *_masked(t, f"%z{s}", row, f"%after{s}", f"{t.mask} %up_to{s}", f"z{s}"),
-            f"  br label %ended{s}",
-            f"part{s}:",
-            f"  %less_than{s} = add {self.places} %lefts{s}, {self._all(t.lanes)}",
-            f"  %parts{s} = icmp slt {self.places} {self.numbers}, %less_than{s}",
-            *_masked(t, f"%e{s}v", row, f"%start{s}", f"{t.mask} %parts{s}", f"y{s}"),
+            *_line(t, f"%e{s}v", f"%row{s}", f"%start{s}", f"e{s}"),
             f"  br label %ended{s}",
             f"ended{s}:",
+        ]
+
+    def after(self, tiles: int, rest: int, values: str) -> list[str]:
+        t, s = self.t, self.t.lanes - 1
+        places = f"{self.t.mask} %is_left"
+        return [
+            *self.joined(s, values, "zeroinitializer", "%beyond"),
+            f"  %after = add i64 %start{s}, {t.lanes}",
+            f"  %z = select i1 %is_whole{s}, {t.name} %beyond, {t.name} %e{s}v",
+            f"  %at = select i1 %is_whole{s}, i64 %after, i64 %start{s}",
+            *self._spread(f"%left{s}", "%lefts"),
+            f"  %left_of_line = and {self.places} %lefts, {self._all(t.lanes - 1)}",
+            f"  %is_left = icmp slt {self.places} {self.numbers}, %left_of_line",
+            *_masked(t, "%z", f"%row{s}", "%at", places, "z"),
         ]
 
     def _all(self, number: int) -> str:
