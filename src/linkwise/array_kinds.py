@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .arguments import numbers
 from .errors import InputError
 
 _LIBRARIES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "cupy": "cupy"}
@@ -46,6 +47,31 @@ def common(named: Mapping[str, Any]) -> str:
             " jax.numpy.asarray(x), cupy.asarray(x) or numpy.asarray(x) do"
         )
     return kinds[0]
+
+
+def as_one(kind: str, x: Any, what: str) -> Any:
+    """What may be a list as an array: of arrays of a library as one of it, so that they keep their derivatives; of
+    numbers as NumPy's."""
+    found = _stacked(kind, x, what)
+    return found if hasattr(found, "shape") else numbers(found, what)
+
+
+def as_arrays(kind: str, names: Iterable[str], given: Sequence[Any]) -> list[Any]:
+    """All that a call is given, each so; what is too much stays as it is."""
+    known = list(names)
+    return [x if hasattr(x, "shape") or k >= len(known) else as_one(kind, x, known[k]) for k, x in enumerate(given)]
+
+
+def _stacked(kind: str, x: Any, what: str) -> Any:
+    if not isinstance(x, (list, tuple)):
+        return x
+    parts = [_stacked(kind, part, what) for part in x]
+    of_kind = [library(part) == kind for part in parts]
+    if not any(of_kind):
+        return x
+    if not all(of_kind):
+        raise InputError(f"{what} is a list of arrays of {kind} and of something else; make it one array of {kind}")
+    return sys.modules["jax.numpy" if kind == "jax" else kind].stack(parts)
 
 
 def on_device(arrays: Iterable[Any]) -> bool:

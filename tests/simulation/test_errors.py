@@ -34,6 +34,7 @@ Q = np.zeros(6)
         ({"controller": lambda r, t, q, v: v, "tau": np.zeros((1000, 6))}, "not both"),
         ({"tau": np.zeros((999, 6)), "duration": 1.0}, "one row per step"),
         ({"tau": np.zeros((2, 1000, 6))}, "does not fit the batch"),
+        ({"tau": np.zeros((0, 6))}, "tau has no rows"),
         ({"damping": -1.0}, "damping must be finite and not negative"),
         ({"damping": np.zeros(3)}, "6 numbers"),
         ({"friction": lw.Friction(True, speed=0.0)}, "the speed of friction"),

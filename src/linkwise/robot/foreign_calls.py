@@ -40,7 +40,7 @@ class Answer:
     def _rows(self, k: int, x: Any) -> Any:
         """An argument with its numbers in a row, (..., n), or the error that NumPy's would have."""
         if not hasattr(x, "shape"):
-            x = np.asarray(x, dtype=float)
+            x = array_kinds.as_one(self._library, x, self.names[k])
         _refuse_other_shapes(self._robot, x, self._shapes[k], self.names[k])
         return rows(x, len(self._sizes[k]))
 

@@ -99,6 +99,8 @@ def step_count(duration: Any, steps: Any, step: float, every: Any, rows: int | N
     if not said:
         if rows is None:
             raise InputError("how long? Give duration= [s] or steps=, or joint forces tau with one row per step")
+        if rows < 1:
+            raise InputError("tau has no rows, and so there is no step: it must have shape (..., steps, nv)")
         said["tau"] = rows
     if len({*said.values()}) > 1:
         raise InputError(f"duration={duration!r} is {said['duration']} steps of {step:g} s, and steps={steps!r}")

@@ -128,3 +128,24 @@ def test_views():
         assert_same(found, expected(robot, plain, weights))
     gapped = [wide[:12, 1:5:2], v[:12], tau[:12]]
     assert_same(with_gradients("torch", robot, gapped, weights), expected(robot, [x.numpy() for x in gapped], weights))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("way", ["method", "kernel"])
+def test_lists_of_arrays_keep_their_derivatives(library, way):
+    robot = lw.load("double_pendulum")
+    call = robot.forward_dynamics if way == "method" else robot.compile("forward_dynamics")
+    q, v, tau = (x[0] for x in state(robot, 1))
+    expected = robot.forward_dynamics_vjp(q, v, tau, np.ones(2)).dq
+    others = [array(library, x) for x in (v, tau)]
+    if library == "jax":
+        found = jax.grad(lambda q: call([q[0], q[1]], *others).sum())(jax.numpy.asarray(q))
+    else:
+        import torch
+
+        q = torch.tensor(q, requires_grad=True)
+        (found,) = torch.autograd.grad(call([q[0], q[1]], *others).sum(), q)
+    assert np.allclose(np.asarray(found), expected, rtol=1e-14, atol=1e-14)
+    for odd, what in (([array(library, 1.0), 0.5], "of something else"), (["a", "b"], "real numbers")):
+        with pytest.raises(lw.InputError, match=f"^tau .*{what}"):
+            call(*others, odd)

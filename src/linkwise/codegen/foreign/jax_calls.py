@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_kinds import as_arrays
 from ...errors import InputError
 from ...extras import require
 from ..cuda.launch import flat_strides
@@ -31,6 +32,7 @@ def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The outputs of a function on arrays (..., n), traced or not; all in one precision."""
     jax = require("jax", "jax", "arrays of JAX")
     numpy = jax.numpy
+    arrays = as_arrays("jax", function.signature.inputs, arrays)
     for name, x in zip(function.signature.inputs, arrays):
         if hasattr(x, "dtype") and (numpy.issubdtype(x.dtype, numpy.complexfloating) or x.dtype in _SHORT):
             raise InputError(f"{name} holds numbers of {x.dtype}; compiled code is for float64 and float32")

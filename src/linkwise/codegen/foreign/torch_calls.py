@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from ...array_kinds import as_arrays
 from ...errors import InputError
 from .calls import AT_ONCE
 from .function import REGISTERED, ArrayFunction
@@ -145,17 +146,16 @@ def _call_in_old_vmap(function: ArrayFunction, tensors: Sequence[Any]) -> list[A
 
     It comes before autograd, as in PyTorch's own operators, for what is recorded in it sums over the level.
     """
-    level = torch._C._vmapmode_increment_nesting()
+    levels = torch._C._vmapmode_increment_nesting() - 1
     torch._C._vmapmode_decrement_nesting()
-    while True:
-        level -= 1
+    for level in range(levels, 0, -1):
         # What has not this level comes as no tensors at all.
         found = [torch._remove_batch_dim(x, level, 0, 0) if _IN_OLD_VMAP(x) else x for x in tensors]
         dims = [0 if _IN_OLD_VMAP(x) and len(y) else None for x, y in zip(tensors, found)]
         if any(d is not None for d in dims):
-            break
-    plain = _aligned([x if d is None else y for x, y, d in zip(tensors, found, dims)], dims)
-    return [torch._add_batch_dim(y, 0, level) for y in call(function, plain)]
+            plain = _aligned([x if d is None else y for x, y, d in zip(tensors, found, dims)], dims)
+            return [torch._add_batch_dim(y, 0, level) for y in call(function, plain)]
+    raise InputError(f"{function.signature.name} within a batch of no gradients")
 
 
 def is_followed(tensors: Sequence[Any]) -> bool:
@@ -165,6 +165,8 @@ def is_followed(tensors: Sequence[Any]) -> bool:
 
 def _alike(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The arrays as tensors of one precision on one device; torch itself follows the changes of precision."""
+    if not torch.compiler.is_compiling():
+        arrays = as_arrays("torch", function.signature.inputs, arrays)
     given = [x for x in arrays if isinstance(x, torch.Tensor)]
     device, single = given[0].device, True
     for x in given:
