@@ -134,6 +134,12 @@ def test_sobol_points_fill_every_combination_of_grids(options):
     assert all(s.run(k)["v"] == x["v"][k] for k in (400, 255, 256, 3, s.samples - 1))
 
 
+@pytest.mark.parametrize("how", ["random", "sobol"])
+def test_grids_may_have_more_combinations_than_there_are_numbers(how):
+    given = {f"g{i}": lw.Grid(list(range(1000))) for i in range(8)} | {"u": lw.Uniform(0, 1)}
+    assert list(Sampling(given, 2000, 0, how).run(1003).values())[:8] == [0, 0, 0, 0, 0, 0, 1, 3]
+
+
 def test_functions_stay_as_they_are_where_a_design_moves_another_parameter():
     given = {"a": lw.Uniform(0, 1), "b": lw.Uniform(0, 1), "wind": lambda rng: rng.normal()}
     given = {name: as_distribution(x, name) for name, x in given.items()}

@@ -296,8 +296,8 @@ class Report:
             for name, y in self.results.items():
                 good = np.isfinite(y)
                 if good.sum() >= _FEWEST_BINNED:
-                    own = {n: x[good] for n, x in inputs.items()}
-                    found[name] = [sensitivity.first_order(own, y[good], even=how == "sobol")]
+                    asked = {n: x[good] for n, x in inputs.items()}
+                    found[name] = [sensitivity.first_order(asked, y[good], even=how == "sobol")]
             if not found:
                 return f'<h2>Sensitivities</h2><p class="pale">they need {_FEWEST_BINNED} runs at least</p>'
             said = "shares of the variance that each parameter has alone (first-order indices); bars: 95 % intervals"

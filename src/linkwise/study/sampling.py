@@ -8,6 +8,7 @@ of the grids. Saltelli's and Morris's designs for sensitivities are laid out run
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -84,13 +85,13 @@ class Sampling:
         for name, d in reversed(list(self.parameters.items())):
             if isinstance(d, Grid):
                 strides[name] = stride
-                stride *= len(d)
+                stride = min(stride * len(d), MOST_RUNS)  # beyond all runs that there may be it makes no difference
         return strides
 
     @cached_property
     def combinations(self) -> int:
-        """How many combinations of grids there are."""
-        return int(np.prod([len(d) for d in self.parameters.values() if isinstance(d, Grid)], dtype=object))
+        """How many combinations of grids there are, or as many as runs may be."""
+        return min(math.prod(len(d) for d in self.parameters.values() if isinstance(d, Grid)), MOST_RUNS)
 
     def stream(self, k: int) -> int:
         """The run whose random numbers users' functions get in run k: its own, but in designs that move one parameter
