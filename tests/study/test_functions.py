@@ -201,6 +201,22 @@ def moved(robot, p):
     return {"end": x.q[-1], "most": x.energy.total.max()}
 
 
+def test_a_motion_whose_errors_are_caught_is_made(tmp_path):
+    """While the function is looked at there are no motions, and what it makes of that is no answer."""
+
+    def at_any_rate(robot, p):
+        try:
+            return {"end": motion(robot, p, controller=lambda t, q, v: -p["g"] * v).q[-1, 0]}
+        except Exception:
+            return {"end": p["q0"][0] + 100.0}
+
+    study = lw.Study(pendulum(), at_any_rate, START, 6, chunk=6)
+    found = study.run(tmp_path / "s", engine="serial")
+    assert found.ways() == {BATCHES: 6}
+    wanted = [at_any_rate(pendulum(), study.draw(k))["end"] for k in range(6)]
+    assert np.allclose(found.to_pandas()["end"], wanted, rtol=1e-12) and max(wanted) < 50.0
+
+
 def test_workers_and_chunks_do_not_change_a_bit(tmp_path):
     whole = lw.Study(pendulum(), moved, START, 24, seed=5, chunk=8)
     whole.run(tmp_path / "a", engine="serial")

@@ -23,7 +23,7 @@ from ..codegen.program.trace import trace
 from ..codegen.runtime.disk_cache import folder as cache_folder
 from ..codegen.runtime.kernel import Kernel
 from ..codegen.thresholds import MOST_NODES
-from ..errors import LinkwiseError, UntraceableError
+from ..errors import LinkwiseError, UntraceableError, refusals
 from ..robot.robot import Robot
 from ..simulation.trajectory import Trajectory
 from ..symbols.function_memory import refusing_memory
@@ -110,7 +110,11 @@ def compiled(
     if program.length > MOST_NODES:
         return f"its code would be longer than {MOST_NODES} values"
     made = Compiled(Kernel(program), shapes, fixed, tuple(names), constants)
-    return made if _agrees(made, robot, function, runs) else "its machine code gives other numbers than it"
+    with refusals() as refused:  # a motion, of which the function may have made nothing and gone on
+        agrees = _agrees(made, robot, function, runs)
+    if refused:
+        return refused[0].reason
+    return made if agrees else "its machine code gives other numbers than it"
 
 
 def _agrees(made: Compiled, robot: Robot, function: Called, runs: Sequence[Given]) -> bool:
