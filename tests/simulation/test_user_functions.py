@@ -396,6 +396,34 @@ def test_what_is_shared_by_processes_may_be_a_gain():
     assert np.allclose(found.tau, -2.0 * found.v)
 
 
+class MadeUpFields:
+    """Whose fields are those of a dict, which raises an error of its own for others."""
+
+    def __getattr__(self, name):
+        return {"gain": 3.0}[name]
+
+
+FIELDS = MadeUpFields()
+
+
+def test_fields_that_an_object_makes_up_are_asked_for_by_the_law_alone():
+    made = lw.simulate(R, START, controller=lambda t, q, v: -FIELDS.gain * v, steps=2, method="midpoint")
+    assert made.settings.functions == {"controller": "compiled"}
+
+
+def test_kernels_within_laws_are_called_back_and_refused_where_nothing_can_be():
+    hold = R.compile("gravity_force")
+    with pytest.warns(lw.SlowPathWarning, match="the kernel gravity_force is machine code, and its argument q holds"):
+        made = lw.simulate(R, START, controller=lambda robot, t, q, v: hold(q) - v, steps=2, method="midpoint")
+    same = lw.simulate(
+        R, START, controller=lambda robot, t, q, v: robot.gravity_force(q) - v, steps=2, method="midpoint"
+    )
+    assert made.settings.functions == {"controller": "called back"}
+    np.testing.assert_allclose(made.q, same.q, atol=1e-14)
+    with pytest.raises(lw.UntraceableError, match="call the method of the robot, or the function, that the"):
+        lw.compile(lambda robot, q: 2.0 * hold(q), R)
+
+
 @pytest.mark.parametrize("shows", [lambda q: print(q), lambda q: f"{q[0]:.2f}", lambda q: LOG.warning("q is %s", q)])
 def test_a_law_that_writes_what_it_is_given_is_called_back(shows, capsys):
     """Symbols would be printed, once."""

@@ -275,7 +275,7 @@ class _Taking:
         elif isinstance(x, np.ndarray):
             yield x.shape
             yield from self.value(x.tolist(), name)
-        elif hasattr(x, "__wrapped__") and is_installed(type(x)):  # a function that a library has decorated
+        elif is_installed(type(x)) and hasattr(x, "__wrapped__"):  # a function that a library has decorated
             yield from self.value(x.__wrapped__, name)
         else:
             yield from self._reduced(x, name)

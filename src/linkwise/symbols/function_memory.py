@@ -182,9 +182,10 @@ class _Kept:
         for _, part in unwrapped(x):
             if part is not x:  # a property, a static method
                 self._see(part, name)
-        self._see(getattr(x, "__wrapped__", None), name)
-        self._see(getattr(x, "pyfunc", None), name)  # what np.vectorize calls
         kind = x if isinstance(x, type) else type(x)
+        if is_installed(kind):  # (a class of the user's own may make up attributes, or raise anything)
+            self._see(getattr(x, "__wrapped__", None), name)
+            self._see(getattr(x, "pyfunc", None), name)  # what np.vectorize calls
         if package_of(kind) in _WITHOUT_MEMORY:
             self._functions_among(getattr(x, "__dict__", {}))
             return

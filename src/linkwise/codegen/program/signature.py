@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import UntraceableError
 from ...symbols.results import rebuild
 
 
@@ -30,3 +31,11 @@ class Signature:
         if self.single:
             return arrays[0]
         return tuple(arrays) if self.structure is None else rebuild(self.structure, iter(arrays))
+
+    def refuse_symbols(self, x: np.ndarray, name: str) -> None:
+        """Refuse a call from within a function that is traced: machine code becomes no part of a program."""
+        if x.dtype == object and any(hasattr(entry, "graph") for entry in x.flat):
+            raise UntraceableError(
+                f"the kernel {self.name} is machine code, and its argument {name} holds symbols here: call the method"
+                " of the robot, or the function, that the kernel was made of"
+            )

@@ -347,6 +347,7 @@ class Kernel(Remade):
             raise InputError(f"{self.signature.name} takes {len(names)} arrays ({', '.join(names)}), got {len(arrays)}")
         found = [_array(x, name) for name, x in zip(names, arrays)]
         for name, x in zip(names, found):
+            self.signature.refuse_symbols(x, name)
             refuse_other_numbers(x, name)
             n = self.signature.inputs[name]
             if x.ndim == 0 or x.shape[-1] != n:
