@@ -107,7 +107,8 @@ def _steps_at(times: np.ndarray, settings: Settings, steps: int) -> np.ndarray:
     passed = times / settings.step - settings.first
     near = np.round(passed)
     found = np.where(np.abs(passed - near) < 1e-6, near, np.floor(passed))
-    return np.minimum(found.astype(int), steps - 1)
+    steps_at: np.ndarray = np.minimum(found.astype(int), steps - 1)
+    return steps_at
 
 
 def _external(
