@@ -164,7 +164,7 @@ def table_of_forces(robot: Robot, tau: Any) -> np.ndarray:
     if out.ndim < 2 or out.dtype.kind not in "fiub":
         raise InputError(f"tau must be real numbers of shape (..., steps, {robot.nv}), got {out.dtype} {out.shape}")
     if not out.shape[-2]:
-        raise InputError(f"tau has one row per step, and needs at least one; got the shape {out.shape}")
+        raise InputError("tau has no rows, and so there is no step: it must have shape (..., steps, nv)")
     return out
 
 
