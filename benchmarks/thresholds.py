@@ -517,7 +517,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "STATES_PER_THREAD": states_per_thread,
     "THREAD_NANOSECONDS": states_per_thread,
     "FIRST_STATES": states_per_thread,
-    **dict.fromkeys(("SHARED_NANOSECONDS", "WAKING_NANOSECONDS", "SPINS"), states_per_thread),
+    **dict.fromkeys(("SHARED_NANOSECONDS", "WAKING_NANOSECONDS", "SPINS", "CALLER_SPINS"), states_per_thread),
     **dict.fromkeys(("CLOSE_NANOSECONDS", "CLOSE_CALLS", "LEAST_STATES", "TEAM_SCRATCH"), states_per_thread),
     "POOLED_BYTES": pooled_bytes,
     "STEPS_PER_STATE": steps_per_state,

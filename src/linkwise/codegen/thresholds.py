@@ -154,13 +154,15 @@ TEAM_SCRATCH = 1 << 28
 THREAD_NANOSECONDS = 100_000
 
 # The same for threads that wait for work in machine code: what they help with while they are awake and what they are
-# woken for; how many times they look for work before they sleep (some 30 µs); and how many calls of the first kind, how
-# close to each other, wake them too. A hand-over takes 0.3 µs where a thread is awake, 6 to 20 µs where it sleeps, of
-# which 2 to 8 µs are the caller's. Default calls of forward dynamics, one after another, by one thread and by two: the
-# arm, 256 states 14.0, 8.5 µs, 1,024 states 45.7, 26.4 µs; a humanoid, 64 states 15.0, 9.9 µs, 256 states 51.6, 30.9.
+# woken for; how many times they look for work before they sleep (some 30 µs), and a caller for the end of what others
+# have begun, who may want its processor; and how many calls of the first kind, how close to each other, wake them too.
+# A hand-over takes 0.3 µs where a thread is awake, 6 to 20 µs where it sleeps, of which 2 to 8 µs are the caller's.
+# Default calls of forward dynamics, one after another, by one thread and by two: the arm, 256 states 14.0, 8.5 µs,
+# 1,024 states 45.7, 26.4 µs; a humanoid, 64 states 15.0, 9.9 µs, 256 states 51.6, 30.9 µs.
 SHARED_NANOSECONDS = 5_000
 WAKING_NANOSECONDS = 100_000
 SPINS = 2_000
+CALLER_SPINS = 4_000
 CLOSE_NANOSECONDS = 100_000
 CLOSE_CALLS = 4
 

@@ -105,6 +105,11 @@ def takes_robot(what: str, function: Callable[..., Any]) -> bool:
     name = getattr(function, "__name__", type(function).__name__)
     if not callable(function):
         raise InputError(f"{what} must be a function of {_HOW}, got {function!r}")
+    if isinstance(function, Kernel):
+        raise InputError(
+            f"{what} is a kernel, {shown(function)}; give what it was made of, which is compiled in (law, not"
+            " law.compile()), or have it called back: lambda t, q, v: kernel([t], q, v)"
+        )
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -13,6 +13,7 @@ with sequential consistency: so whoever reads a job does so before the caller go
 
 from __future__ import annotations
 
+from .. import thresholds
 from .python_entry import PART_BITS
 from .sine_cosine import ALIGNED_STACK
 
@@ -38,7 +39,6 @@ BYTES = PLACES["threads"] + 8 * (MOST_WORKERS + 1)
 _FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # of one process
 _NO_MORE = "ptr null, ptr null, i32 0"
 _SIG_SETMASK = 2
-_SLEEP_FROM = 4000  # looks at who is active before the caller sleeps: whoever works may want its processor
 
 
 def place(name: str) -> str:
@@ -286,7 +286,7 @@ wait:
   br i1 %alone, label %done, label %wait_more
 wait_more:
   %looks_next = add i64 %looks, 1
-  %long = icmp ugt i64 %looks_next, {_SLEEP_FROM}
+  %long = icmp ugt i64 %looks_next, {thresholds.CALLER_SPINS}
   br i1 %long, label %lie_down, label %wait_on
 wait_on:
 {pause}
