@@ -443,6 +443,6 @@ def test_compiled_laws_are_refused_with_what_to_give():
     law = lw.control.PDGravity(R, np.zeros(R.nq), 5.0, 1.0)
     with pytest.raises(lw.InputError, match=r"controller is a kernel.*not law\.compile\(\)"):
         lw.simulate(R, np.zeros(R.nq), controller=law.compile(), duration=0.01)
-    kernel, run = law.compile(), {"duration": 0.01, "method": "midpoint"}
+    kernel, run = law.compile(), {"duration": 0.01, "method": "midpoint", "implicit": False}
     called = lw.simulate(R, [0.1, 0.2], controller=lambda t, q, v: kernel([t], q, v), callback=True, **run)
     assert np.allclose(called.q, lw.simulate(R, [0.1, 0.2], controller=law, **run).q, rtol=1e-12, atol=1e-15)
