@@ -198,3 +198,31 @@ def test_loops_come_where_straight_line_code_is_refused(monkeypatch, tmp_path):
     assert isinstance(pipeline.compile_job(asked), RolledKernel)
     notes = {x.name: x.note for x in asked.journal}
     assert notes["loops"] == "not taken: more than 100 values" and "loops after all" in asked.journal[-1].note
+
+
+@pytest.mark.parametrize("tried", [0, 10**9], ids=["long", "short"])
+def test_robots_with_joints_that_nothing_resists_have_code_of_all_but_inverses(tried, monkeypatch):
+    """Long code has its frames chosen by forward dynamics, which such a robot has not."""
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    monkeypatch.setattr(thresholds, "FRAMES_TRIED", tried)
+    arm = lw.chain(4, seed=2)
+    r = arm.with_inertias({arm.bodies[-1].name: lw.Inertia(0.0)})
+    found = {}
+    for name in (
+        "inverse_dynamics",
+        "coriolis_matrix",
+        "linearize_inverse",
+        "mass_matrix",
+        "forward_dynamics",
+        "mass_solve",
+    ):
+        try:
+            found[name] = pipeline.compile_job(job(r, name)) is not None
+        except SingularError:
+            found[name] = "singular"
+        states = [r.random_configuration(3), *np.full((2, r.nv), 0.1)][: len(catalogue(type(r))[name].needed)]
+        if found[name] == "singular":
+            with pytest.raises(SingularError, match=arm.bodies[-1].name):
+                getattr(r, name)(*states, target="cpu")
+    inverses = {"forward_dynamics": "singular", "mass_solve": "singular"}
+    assert found == dict.fromkeys(found, True) | inverses

@@ -16,7 +16,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from .. import arguments, inputs
-from ..errors import InputError, NotAdmittedError, UnknownNameError, UnrollableError, did_you_mean
+from ..errors import InputError, NotAdmittedError, SingularError, UnknownNameError, UnrollableError, did_you_mean
 from ..extras import require
 from ..model.model import Model
 from ..symbols.scalar import TooLongError
@@ -363,13 +363,18 @@ def _will_be_long(job: Job) -> bool:
 
 
 def _promising_frames(job: Job) -> tuple[str, Any]:
-    """The frames in which forward dynamics has the fewest operations."""
-    found = []
-    for name, robot in [(OWN_FRAMES, job.robot), *normal_forms(job.robot)]:
-        trial = method_job(robot, type(robot).forward_dynamics, None, {}, patient=job.patient)
-        read_arguments(trial)
-        found.append((_traced(trial, robot).operations.total, name, robot))
-    return min(found, key=lambda x: x[0])[1:]
+    """The frames in which forward dynamics has the fewest operations; where it does not exist, inverse dynamics."""
+    forms = [(OWN_FRAMES, job.robot), *normal_forms(job.robot)]
+    for method in (type(job.robot).forward_dynamics, type(job.robot).inverse_dynamics):
+        with suppress(SingularError):
+            return min(forms, key=lambda form: _operations(method, form[1], job.patient))
+    return forms[0]
+
+
+def _operations(method: Any, robot: Any, patient: bool) -> int:
+    trial = method_job(robot, method, None, {}, patient=patient)
+    read_arguments(trial)
+    return _traced(trial, robot).operations.total
 
 
 def _traced(job: Job, robot: Any) -> Program:
