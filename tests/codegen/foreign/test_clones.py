@@ -12,18 +12,12 @@ import pytest
 import linkwise as lw
 
 jax = pytest.importorskip("jax")
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("as_users_have_it"),
+]
 HAS_TORCH = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")
 LENGTHS = {"straight": 3, "loops": 40}  # bodies of a chain, and how its code is made
-
-
-@pytest.fixture(autouse=True)
-def as_users_have_it(monkeypatch):
-    monkeypatch.setenv("LINKWISE_TARGET", "cpu")
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def clones(sort):
