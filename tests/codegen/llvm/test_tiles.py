@@ -19,7 +19,7 @@ def test_shuffles_transpose(t: VectorType) -> None:
     known = {f"%row{i}": row for i, row in enumerate(square)}
     columns, lines = transposed(list(known), t, "t")
     for line in lines:
-        name, a, b, picks = re.fullmatch(r"  (%t\d+) = shufflevector .*?(%\w+), .*?(%\w+), <.*?> <(.*)>", line).groups()  # type: ignore[union-attr]
+        name, a, b, picks = re.fullmatch(r"  (%t\d+) = shufflevector .*?(%\w+), .*?(%\w+), <.*?> <(.*)>", line).groups()
         places = [int(p.removeprefix("i32 ")) for p in picks.split(", ")]
         assert name not in known
         known[name] = np.concatenate([known[a], known[b]])[places]
