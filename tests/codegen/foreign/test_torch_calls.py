@@ -271,28 +271,50 @@ def test_torch_compile_takes_frames_and_results_with_names():
     assert torch.equal(found, twin.linearize_forward(q, v, tau).dq)
 
 
+def of_formula(robot):
+    return lw.compile(lambda robot, q, v, tau: robot.mass_times(q, v) * tau, robot)
+
+
+def slope(f, x, along):
+    return torch.func.jvp(f, (x,), (along,))[1]
+
+
 FUNC = {
-    "vmap": lambda f, *x: torch.func.vmap(f)(*x),
-    "grad": lambda f, *x: torch.func.grad(lambda q: (f(q, *x[1:]) ** 2).sum())(x[0]),
-    "jacrev": lambda f, *x: torch.func.vmap(torch.func.jacrev(f))(*x),
-    "jacfwd": lambda f, *x: torch.func.jacfwd(lambda q: f(q, *x[1:]))(x[0]),
-    "jvp": lambda f, *x: torch.func.jvp(lambda q: f(q, *x[1:]), x[:1], x[1:2])[1],
-    "hessian": lambda f, *x: torch.func.hessian(lambda q: f(q, *x[1:]).sum())(x[0]),
+    "vmap": lambda f, q, v, tau: torch.func.vmap(f)(q, v, tau),
+    "grad": lambda f, q, v, tau: torch.func.grad(lambda q: (f(q, v, tau) ** 2).sum())(q),
+    "vjp": lambda f, q, v, tau: torch.func.vjp(lambda q: f(q, v, tau), q)[1](v)[0],
+    "jacrev of each": lambda f, q, v, tau: torch.func.vmap(torch.func.jacrev(f))(q, v, tau),
+    "jacfwd": lambda f, q, v, tau: torch.func.jacfwd(lambda q: f(q, v, tau))(q),
+    "jacfwd of each": lambda f, q, v, tau: torch.func.vmap(torch.func.jacfwd(f))(q, v, tau),
+    "jvp": lambda f, q, v, tau: slope(lambda q: f(q, v, tau), q, v),
+    "jvp of jvp": lambda f, q, v, tau: slope(lambda q: slope(lambda q: f(q, v, tau), q, v), q, tau),
+    "grad of jvp": lambda f, q, v, tau: torch.func.grad(lambda q: slope(lambda q: f(q, v, tau), q, v).sum())(q),
+    "hessian": lambda f, q, v, tau: torch.func.hessian(lambda q: f(q, v, tau).sum())(q),
 }
 
 
+@pytest.mark.parametrize("made", [of_kernel, of_method, of_formula])
 @pytest.mark.parametrize("transform", FUNC)
-def test_torch_func_within_torch_compile(transform):
-    """Its operators have no derivatives there: but for ``vmap`` the call is made between two graphs."""
-    robot = lw.load("double_pendulum")
-    x = [y.detach() for y in tensors(robot, ("q", "v", "tau"), [(2,)] * 3)]
+def test_torch_func_within_torch_compile(transform, made):
+    """In one graph, forward mode too: an operator's silence would be a derivative of zero."""
+    call = made(lw.load("double_pendulum"))
+    x = [y.detach() for y in tensors(lw.load("double_pendulum"), ("q", "v", "tau"), [(2,)] * 3)]
 
     def changed(*x):
-        return FUNC[transform](kernel, *x)
+        return FUNC[transform](call, *x)
 
-    kernel = robot.compile("forward_dynamics")
-    found = in_graphs(changed, whole=transform == "vmap")(*x)
+    found = in_graphs(changed)(*x)
     assert torch.allclose(found, changed(*x), rtol=1e-14, atol=1e-14) and found.any()
+
+
+def test_forward_mode_within_torch_compile_is_the_linearised_algorithm():
+    robot = lw.load("panda")
+    q, v, tau = (x.detach() for x in tensors(robot, ("q", "v", "tau"), [(3,)] * 3))
+    kernel = robot.compile("forward_dynamics")
+    found = in_graphs(torch.func.vmap(torch.func.jacfwd(kernel, argnums=(0, 1))))(q, v, tau)
+    exact = robot.linearize_forward(*(x.numpy() for x in (q, v, tau)), target="numpy")
+    for a, b in zip(found, (exact.dq, exact.dv)):
+        assert np.allclose(a.numpy(), b, rtol=1e-9, atol=1e-9)
 
 
 def test_forward_mode_within_torch_compile():
@@ -304,4 +326,15 @@ def test_forward_mode_within_torch_compile():
         with forward_ad.dual_level():
             return forward_ad.unpack_dual(kernel(forward_ad.make_dual(q, along))).tangent
 
-    assert torch.equal(in_graphs(derivative, whole=False)(q, along), derivative(q, along))
+    assert torch.equal(in_graphs(derivative)(q, along), derivative(q, along))
+
+
+def test_jacobians_in_one_go_of_what_is_compiled():
+    """``torch.autograd``'s own vmap comes to the operator in the graph that the compiler made of the gradient."""
+    robot = lw.load("double_pendulum")
+    q, v, tau = (x.detach() for x in tensors(robot, ("q", "v", "tau"), [(2,)] * 3))
+    kernel = robot.compile("forward_dynamics")
+    compiled = in_graphs(lambda q: kernel(q, v, tau))
+    found = torch.autograd.functional.jacobian(compiled, q, vectorize=True)
+    expected = torch.autograd.functional.jacobian(lambda q: kernel(q, v, tau), q)
+    assert torch.allclose(found, expected, rtol=1e-13, atol=1e-13)

@@ -2,7 +2,8 @@
 
 Tensors on the CPU are read and written where they lie. Gradients in reverse and in forward mode, of any order, are
 kernels too (:mod:`.function`); ``torch.func`` (``vmap``, ``grad``, ``jacrev``, …) takes them. Inside
-``torch.compile`` a call is one operator, ``linkwise::call``, that the compiler leaves as it is.
+``torch.compile`` a call is one operator, ``linkwise::call``, that the compiler leaves as it is, and so is each of its
+derivatives.
 
 Only who has a tensor comes here, and so torch is imported at once: what torch is told must be told before
 ``torch.compile`` looks.
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from ...array_kinds import as_arrays
@@ -31,12 +33,7 @@ def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The outputs of a function on tensors (..., n), numbers and lists; all in one precision, on one device."""
     tensors = _alike(function, arrays)
     function.batch([tuple(x.shape) for x in tensors])
-    if torch.compiler.is_compiling():
-        if forward_ad._current_level >= 0 or _is_differentiated():
-            found: list[Any] = _outside_graphs(function, tensors)
-            return found
-        return _as_operator(function, tensors)
-    if _TRACED() is not None:
+    if torch.compiler.is_compiling() or _TRACED() is not None:
         return _as_operator(function, tensors)
     if any(map(_IN_OLD_VMAP, tensors)):
         return _call_in_old_vmap(function, tensors)
@@ -99,27 +96,6 @@ def _rows_on_card(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
         return out
 
     return run
-
-
-def _transforms_differentiate() -> bool:
-    """Whether ``torch.func`` differentiates here: whether it does more than ``vmap``."""
-    if not _TRANSFORMED():
-        return False
-    from torch._C._functorch import TransformType
-    from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
-
-    return any(level.key() != TransformType.Vmap for level in retrieve_all_functorch_interpreters())
-
-
-def _call_outside_graphs(function: ArrayFunction, tensors: list[Any]) -> list[Any]:
-    """The call between two graphs of torch.compile: its operators have no derivatives for ``torch.func``, and none in
-    forward mode, which it takes to be zero."""
-    return list(_Differentiable.apply(function, *tensors))
-
-
-# (The levels are there while a function is traced, and where it is, is known.)
-_is_differentiated: Callable[[], bool] = torch.compiler.assume_constant_result(_transforms_differentiate)
-_outside_graphs: Callable[..., Any] = torch.compiler.disable(_call_outside_graphs)
 
 
 def _is_plain(tensors: Sequence[Any]) -> bool:
@@ -284,7 +260,7 @@ _Differentiable: Any = type(
 )
 
 
-# --- what torch is told: an operator, for torch.compile --------------------------------------------------
+# --- what torch is told: an operator, for graphs --------------------------------------------------------
 
 
 def _as_operator(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
@@ -302,28 +278,53 @@ def _shapes(function: str, tensors: Any) -> Any:
     return [tensors[0].new_empty((*batch, *s)) for s in REGISTERED[function].signature.shapes]
 
 
-def _keep_for_operator(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.function = inputs[0]
-    ctx.save_for_backward(*inputs[1])
-
-
-def _operator_backward(ctx: Any, weights: Any) -> Any:
-    function, tensors = REGISTERED[ctx.function], ctx.saved_tensors
-    if function.is_constant:
-        return None, [torch.zeros_like(x) for x in tensors]
-    batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
-    flat = [w.reshape((*batch, math.prod(s))) for w, s in zip(weights, function.signature.shapes)]
-    found = _as_operator(function.vjp, [*tensors, *flat])
-    return None, [g.sum_to_size(x.shape) for g, x in zip(found, tensors)]
-
-
 def _operator_vmap(info: Any, dims: Any, function: str, tensors: Any) -> Any:
     found = _operator(function, _aligned(tensors, dims[1]))
     return found, [0] * len(found)
 
 
-_called.__annotations__ = {"function": str, "tensors": list[torch.Tensor], "return": list[torch.Tensor]}
-_operator: Any = torch.library.custom_op("linkwise::call", _called, mutates_args=())
-_operator.register_fake(_shapes)
-_operator.register_autograd(_operator_backward, setup_context=_keep_for_operator)
-_operator.register_vmap(_operator_vmap)
+def _operator_forward(keys: Any, function: str, *tensors: Any) -> Any:
+    """The operator below autograd: the next level of ``torch.func``, where there is one, may well differentiate."""
+    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True), torch._C._AutoDispatchBelowAutograd():
+        return tuple(_operator.redispatch(keys & torch._C._after_autograd_keyset, function, list(tensors)))
+
+
+def _operator_keep(ctx: Any, inputs: Any, output: Any) -> None:
+    _keep(ctx, (REGISTERED[inputs[1]], *inputs[2:]), output)
+
+
+def _operator_backward(ctx: Any, *weights: Any) -> Any:
+    return None, *_backward(ctx, *weights)
+
+
+def _operator_jvp(ctx: Any, _: Any, *directions: Any) -> Any:
+    return _jvp(ctx, *directions)
+
+
+# Of one level: where levels of ``torch.func`` are nested, the operator comes to each of them by itself. (What
+# ``torch.library.custom_op`` makes of a backward pass knows no levels and no forward mode, which it takes for zero.)
+_OfOneLevel: Any = type(
+    "LinkwiseCall",
+    (torch.autograd.function._SingleLevelFunction,),
+    {
+        "forward": staticmethod(_operator_forward),
+        "setup_context": staticmethod(_operator_keep),
+        "backward": staticmethod(_operator_backward),
+        "jvp": staticmethod(_operator_jvp),
+    },
+)
+
+
+def _operator_in_autograd(keys: Any, function: str, tensors: Any) -> Any:
+    with enable_single_level_autograd_function():
+        return list(_OfOneLevel.apply(keys, function, *tensors))
+
+
+_LIBRARY = torch.library.Library("linkwise", "DEF")  # the operator is there as long as this is
+_LIBRARY.define("call(str function, Tensor[] tensors) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,))
+_operator: Any = torch.ops.linkwise.call.default
+_LIBRARY.impl("call", _called, "CompositeExplicitAutograd")
+_LIBRARY.impl("call", _operator_in_autograd, "Autograd", with_keyset=True)
+_LIBRARY.impl("call", lambda function, tensors: _call_in_old_vmap(REGISTERED[function], tensors), "Batched")
+torch.library.register_fake("linkwise::call", _shapes, lib=_LIBRARY)
+torch.library.register_vmap("linkwise::call", _operator_vmap, lib=_LIBRARY)
