@@ -85,6 +85,35 @@ def opened(page, address):
     assert eventually(page, lambda: shows_robot(page))
 
 
+# These come before the page that is shared, which is drawn as long as it is open.
+
+
+def test_a_slider_poses_the_robot(browser):
+    robot = lw.load("panda")
+    with lw.view.open(robot, browser=False, port=0) as viewer, new_page(browser) as page:
+        viewer.server.scene.configure_environment_map(None)  # light from all around and shadows, on a processor,
+        viewer.server.scene.configure_default_lights(cast_shadow=False)  # are most of what a first picture takes
+        opened(page, viewer.url)
+        page.get_by_role("slider").nth(1).focus()
+        for _ in range(12):
+            page.keyboard.press("ArrowRight")
+        assert eventually(page, lambda: viewer.q[1] > 1e-3)
+        assert np.flatnonzero(viewer.q).tolist() == [1]
+        assert not complaints(page)
+
+
+def test_a_saved_page_plays_offline(browser, tmp_path):
+    path = lw.view.save(tmp_path / "arm.html", swing(lw.load("panda"), duration=2.0), show=("visuals", "trace"))
+    with new_page(browser) as page:
+        page.context.set_offline(True)
+        opened(page, path.as_uri())
+        assert page.title() == "panda – linkwise"
+        first = scene(page)
+        assert eventually(page, lambda: share_changed(first, scene(page)) > 0.01)
+        assert not complaints(page)
+        assert all(r.startswith(("file:", "blob:", "data:")) for r in page.requests)
+
+
 @pytest.fixture(scope="module")
 def live(browser):
     """A viewer and a page that shows it; the tests of it run in order."""
@@ -135,27 +164,3 @@ def test_boxes_show_and_hide(live):
     page.get_by_label("Centre of mass", exact=True).click()
     assert eventually(page, lambda: viewer._nodes.is_shown("center_of_mass"))
     assert not complaints(page)
-
-
-def test_a_slider_poses_the_robot(browser):
-    robot = lw.load("panda")
-    with lw.view.open(robot, browser=False, port=0) as viewer, new_page(browser) as page:
-        opened(page, viewer.url)
-        page.get_by_role("slider").nth(1).focus()
-        for _ in range(12):
-            page.keyboard.press("ArrowRight")
-        assert eventually(page, lambda: viewer.q[1] > 1e-3)
-        assert np.flatnonzero(viewer.q).tolist() == [1]
-        assert not complaints(page)
-
-
-def test_a_saved_page_plays_offline(browser, tmp_path):
-    path = lw.view.save(tmp_path / "arm.html", swing(lw.load("panda"), duration=2.0), show=("visuals", "trace"))
-    with new_page(browser) as page:
-        page.context.set_offline(True)
-        opened(page, path.as_uri())
-        assert page.title() == "panda – linkwise"
-        first = scene(page)
-        assert eventually(page, lambda: share_changed(first, scene(page)) > 0.01)
-        assert not complaints(page)
-        assert all(r.startswith(("file:", "blob:", "data:")) for r in page.requests)
