@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import argparse
 import functools
+import math
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -27,7 +28,10 @@ from linkwise.codegen.facts import catalogue
 from linkwise.codegen.llvm import one_state
 from linkwise.codegen.llvm.sine_cosine import VectorType
 from linkwise.codegen.program.frames import normal_forms
+from linkwise.codegen.program.instructions import instructions
+from linkwise.codegen.program.pairs import busy_cycles, waiting_cycles
 from linkwise.codegen.program.pieces import pieces
+from linkwise.codegen.program.places import computed_places
 from linkwise.codegen.program.schedule import cycles, lifetimes, traffic
 from linkwise.codegen.program.tighten import tightened
 from linkwise.codegen.runtime import engine, result_memory
@@ -66,6 +70,20 @@ def states(found: Any, batch: int) -> list[np.ndarray]:
 def nanoseconds(found: Any, batch: int = 256, **options: Any) -> float:
     arrays = states(found, batch)
     return 1e9 * best(lambda: found(*arrays, threads=1, **options)) / batch
+
+
+def side_by_side(found: Sequence[Any], batch: int = 4096, seconds: float = 1.0) -> list[float]:
+    """Nanoseconds a state of kernels that are run in turn, so that other work on the machine meets all of them."""
+    least = [math.inf] * len(found)
+    arrays = states(found[0], batch)
+    outs = [x(*arrays) for x in found]
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        for k, (kernel, out) in enumerate(zip(found, outs)):
+            begun = time.process_time()
+            kernel(*arrays, out=out, threads=1)
+            least[k] = min(least[k], time.process_time() - begun)
+    return [1e9 * x / batch for x in least]
 
 
 def straight_or_loops() -> Iterable[Row]:
@@ -119,7 +137,7 @@ def streamed_rows() -> Iterable[Row]:
 
 def _rows_streamed(robot: Any, name: str, batch: int) -> Iterable[float]:
     for least in (0, 1 << 40):
-        with mock.patch("linkwise.codegen.llvm.module.STREAMED_ROWS", least):
+        with mock.patch("linkwise.codegen.llvm.driver.STREAMED_ROWS", least):
             found = made(robot, name, rolled=True)[0]
         yield nanoseconds(found, batch, out=found(*states(found, batch)))
 
@@ -327,7 +345,7 @@ def _crowded(outer: Any, n: int, batch: int, dtype: Any) -> Iterable[float]:
     x = np.random.default_rng(0).normal(size=(batch, 64)).astype(dtype)
     for least, most in ((0, 0), (1 << 40, 64)):
         with (
-            mock.patch("linkwise.codegen.llvm.module.STREAMED_BYTES", least),
+            mock.patch("linkwise.codegen.llvm.driver.STREAMED_BYTES", least),
             mock.patch("linkwise.codegen.llvm.streaming_stores.ROWS_AT_A_PLACE", most),
         ):
             found = lw.compile(outer, lw.load("panda"), sizes={"x": 64})
@@ -344,7 +362,7 @@ def streamed_vectors() -> Iterable[Row]:
 
 def _streamed(robot: Any, batch: int) -> Iterable[float]:
     for least in (0, 1 << 40):
-        with mock.patch("linkwise.codegen.llvm.module.STREAMED_BYTES", least):
+        with mock.patch("linkwise.codegen.llvm.driver.STREAMED_BYTES", least):
             found = made(robot, "mass_matrix")[0]
         out = np.empty((batch, robot.nv, robot.nv))
         yield round(nanoseconds(found, batch, out=out), 1)
@@ -383,10 +401,38 @@ def fetched_ahead() -> Iterable[Row]:
     yield "states", "fetched ahead [ns]", "not [ns]"
     robot, found = lw.load("humanoid"), []
     for most in (128, 0):
-        with mock.patch("linkwise.codegen.llvm.module.FETCHED_AHEAD", most):
+        with mock.patch("linkwise.codegen.llvm.driver.FETCHED_AHEAD", most):
             found.append(made(robot, "inverse_dynamics")[0])
     for batch in (256, 4096, 16384, 65536):
         yield batch, *(round(nanoseconds(x, batch)) for x in found)
+
+
+def pairs_of_blocks() -> Iterable[Row]:
+    yield "robot", "function", "instructions", "waits [cycles]", "busy [cycles]", "one block [ns]", "two in turn [ns]"
+    arms = {"panda": lw.load("panda"), "ur5": lw.load("ur5"), "chain of 5": lw.chain(5), "chain of 10": lw.chain(10)}
+    others = {"quadruped": lw.load("quadruped"), "humanoid": lw.load("humanoid")}
+    names = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "linearize_forward")
+    for robot, name in [*((r, n) for r in arms for n in names), *((r, n) for r in others for n in names[:2])]:
+        found = []
+        for least in (math.inf, 0.0):
+            with mock.patch.multiple(thresholds, PAIRED_FROM=least, PAIRED_UP_TO=1 << 30):
+                found.append(made((arms | others)[robot], name, rolled=False)[0])
+        code = instructions(found[0].program, computed_places(found[0].program)[0])
+        cycles = len(code.code), waiting_cycles(code), round(busy_cycles(code))
+        yield robot, name, *cycles, *(round(x, 1) for x in side_by_side(found))
+
+
+def blocks_in_turn() -> Iterable[Row]:
+    yield "instructions in turn", "ns a state (the arm, forward dynamics)", "(inverse mass matrix)"
+    columns = []
+    for name in ("forward_dynamics", "mass_matrix_inverse"):
+        found = []
+        for count in (counts := (1, 8, 24, 96, 384)):
+            with mock.patch.object(thresholds, "IN_TURN", count):
+                found.append(made(lw.load("panda"), name)[0])
+        columns.append(side_by_side(found))
+    for count, *each in zip(counts, *columns):
+        yield count, *(round(x, 1) for x in each)
 
 
 def held_for() -> Iterable[Row]:
@@ -533,6 +579,8 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "MOVE_CYCLES": orders,
     "FAR_CYCLES": orders,
     "NEAR_VECTORS": orders,
+    **dict.fromkeys(("PAIRED_FROM", "PAIRED_UP_TO", "PRODUCTS_AT_ONCE", "BEGUN_AT_ONCE"), pairs_of_blocks),
+    "IN_TURN": blocks_in_turn,
     "HELD_FOR": held_for,
     "FETCHED_AHEAD": fetched_ahead,
     "LLVM_PASSES": llvm_levels,

@@ -225,8 +225,8 @@ def long_sum(robot, q, v):
 def test_memory_that_the_text_names_is_its_own(dtype):
     program = trace(lw.chain(2, seed=0), long_sum)
     vector = engine.host().vector(dtype)
-    _, assembly, angles, _ = assembled_block._made(program, replace(vector, assembled=True))
-    memory, sines = Memory(4, 2), 2 * len(angles)
+    _, assembly, looped, sums = assembled_block._made(program, replace(vector, assembled=True), 1)
+    memory, sines = Memory(4, 2), 2 * (len(looped) + len(sums))
     check_bounds(assembly, vector, memory, sines)
     spoiled = {
         "of rdi": (assembly, Memory(1, 2), sines),

@@ -15,7 +15,7 @@ from linkwise.codegen.runtime.engine import host
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch):
-    monkeypatch.setattr("linkwise.codegen.llvm.module.STREAMED_BYTES", 100)
+    monkeypatch.setattr("linkwise.codegen.llvm.driver.STREAMED_BYTES", 100)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
 
 
@@ -43,7 +43,7 @@ def test_streamed_results_are_the_usual_ones(n, dtype, vector_bytes, monkeypatch
 
 
 def test_rows_that_crowd_at_one_place_of_a_page_go_past_the_caches(monkeypatch):
-    monkeypatch.setattr("linkwise.codegen.llvm.module.STREAMED_BYTES", 1 << 40)
+    monkeypatch.setattr("linkwise.codegen.llvm.driver.STREAMED_BYTES", 1 << 40)
     single, double = VectorType("float", 16), VectorType("double", 8)
     assert crowds(1024, single) and crowds(2048, single)
     assert not any(crowds(n, single) for n in (512, 1023, 1040)) and not crowds(1024, double)

@@ -96,7 +96,7 @@ def test_past_the_caches_into_memory_that_begins_anywhere(name, n, dtype, from_f
     kernel = blocked(robot, name)
     arrays = [x.astype(dtype) for x in states(kernel, lanes + 3)]
     expected = outputs(kernel(*arrays))
-    monkeypatch.setattr("linkwise.codegen.llvm.module.STREAMED_ROWS", 0)
+    monkeypatch.setattr("linkwise.codegen.llvm.driver.STREAMED_ROWS", 0)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
     kernel = blocked(lw.chain(n, seed=1), name)
     assert "!nontemporal" in kernel.ir(host().vector(dtype))
@@ -119,7 +119,7 @@ def test_vectors_of_other_widths(name, dtype, vector_bytes, monkeypatch):
     for module in (engine, rolled_kernel):
         monkeypatch.setattr(module, "host", lambda: narrow)
     monkeypatch.setattr(
-        "linkwise.codegen.llvm.module.STREAMED_ROWS", 1 << 18
+        "linkwise.codegen.llvm.driver.STREAMED_ROWS", 1 << 18
     )  # so that the longest are past the caches
     robot = lw.chain(69, seed=2)
     kernel = robot.compile(name)

@@ -71,7 +71,7 @@ def test_past_the_caches_into_memory_that_begins_anywhere(n, dtype, from_few, mo
     lanes = host().vector(dtype).lanes
     q = np.random.default_rng(0).normal(size=(lanes + 3, n)).astype(dtype)
     expected = has_products(robot)[0](q)
-    monkeypatch.setattr("linkwise.codegen.llvm.module.STREAMED_ROWS", 0)
+    monkeypatch.setattr("linkwise.codegen.llvm.driver.STREAMED_ROWS", 0)
     monkeypatch.setenv("LINKWISE_CACHE", "off")
     kernel, products = has_products(lw.chain(n, seed=1))
     assert products and "!nontemporal" in kernel.ir(host().vector(dtype))

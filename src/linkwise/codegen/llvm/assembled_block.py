@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ...symbols.scalar import Scalar
 from ..program.instructions import MASKS, Instructions, instructions, is_known
+from ..program.pairs import in_turn, key_count, pays
 from ..program.places import computed_places, input_starts, output_count
 from ..program.trace import Program
 from .assembly import AHEAD, REGISTERS, Assembly, assembled
@@ -35,26 +36,33 @@ def is_assembled(program: Program, t: VectorType) -> bool:
     return t.assembled and is_known(program)
 
 
-def frame_size(program: Program, t: VectorType) -> int:
+def is_paired(program: Program, t: VectorType) -> bool:
+    """Whether a program becomes code for two blocks of states as well (:mod:`..program.pairs`)."""
+    return is_assembled(program, t) and t.lanes > 1 and pays(_made(program, t, 1).code)
+
+
+def frame_size(program: Program, t: VectorType, blocks: int = 1) -> int:
     """How many vectors of memory the code has beside inputs and results, behind which they stand."""
-    return _made(program, t).assembly.frame
+    return _made(program, t, blocks).assembly.frame
 
 
 def instruction_count(program: Program, t: VectorType) -> int:
     """How many instructions the code has, those that move values included."""
-    return sum(len(segment.lines) for segment in _made(program, t).assembly.segments)
+    return sum(len(segment.lines) for segment in _made(program, t, 1).assembly.segments)
 
 
-def assembled_block(program: Program, t: VectorType, name: str, constants: list[str]) -> str:
-    """``@name(in, out)``, which answers whether a guard failed; ``constants`` are lines that store constant results."""
-    made = _made(program, t)
+def assembled_block(program: Program, t: VectorType, name: str, blocks: int = 1) -> str:
+    """``@name(in, out)``, which answers whether a guard failed, for one block of states or two."""
+    made = _made(program, t, blocks)
+    results = output_count(program)
     parts, lines = _sines_of_inputs(made, t, name)
-    for n in range(len(made.looped), len(made.angles)):
-        lines += _sine_of_sum(program, made.angles[n], n, t)
+    for angle, first, place in made.sums:
+        lines += _sine_of_sum(program, angle, first, place, t)
     lines += _code(made.assembly, t, name)
     pool = ", ".join(f"{t.scalar} {t.literal(x)}" for x in made.assembly.constants)
     table = f"[{len(made.assembly.constants)} x {t.scalar}] [{pool}]"
-    frame = f"  %frame = getelementptr i8, ptr %out, i64 {output_count(program) * t.alignment}"
+    frame = f"  %frame = getelementptr i8, ptr %out, i64 {blocks * results * t.alignment}"
+    constants = [line for block in range(blocks) for line in _constant_results(program, t, block * results)]
     body = "\n".join([frame, *constants, *lines])
     return f"""@{name}_constants = internal constant {table}, align 64
 {parts}
@@ -65,25 +73,43 @@ define internal i1 @{name}(ptr %in, ptr %out) noinline {ALIGNED_STACK} {{
 """
 
 
+def _constant_results(program: Program, t: VectorType, start: int) -> list[str]:
+    lines = []
+    for slot, x in computed_places(program)[1].items():
+        place = start + slot
+        lines.append(f"  %o{place} = getelementptr i8, ptr %out, i64 {place * t.alignment}")
+        lines.append(f"  store {t.name} {t.splat(x)}, ptr %o{place}, align {t.alignment}")
+    return lines
+
+
 class _Made(NamedTuple):
     code: Instructions
     assembly: Assembly
-    angles: list[Scalar]  # whose sines and cosines stand in the frame, two vectors each
-    looped: list[int]  # those of them that come first are inputs: at which vectors
+    looped: list[int]  # at which vectors the angles are that are inputs, in the order of their places in the frame
+    sums: list[tuple[Scalar, int, int]]  # other angles: each, where the inputs begin it is of, and its place
 
 
-@lru_cache(maxsize=4)  # asked for once for the module's text and once for its memory
-def _made(program: Program, t: VectorType) -> _Made:
+@lru_cache(maxsize=6)  # asked for once for the module's text and again for its memory
+def _made(program: Program, t: VectorType, blocks: int) -> _Made:
     code = instructions(program, computed_places(program)[0])
     starts = input_starts(program)
+    inputs, results, keys = sum(program.inputs.values()), output_count(program), key_count(code)
     found = {id(angle): angle for angle, _ in code.sines.values()}
-    angles = sorted(found.values(), key=lambda x: x.op != "input")
-    looped = [starts[x.args[0]] + x.args[1] for x in angles if x.op == "input"]
-    number = {id(x): k for k, x in enumerate(angles)}
-    sines = {key: 2 * number[id(angle)] + is_cosine for key, (angle, is_cosine) in code.sines.items()}
+    read, summed = ([x for x in found.values() if (x.op == "input") == is_input] for is_input in (True, False))
+    order = [(x, block) for angles in (read, summed) for block in range(blocks) for x in angles]
+    place = {(id(x), block): k for k, (x, block) in enumerate(order)}
+    looped = [block * inputs + starts[x.args[0]] + x.args[1] for x, block in order if x.op == "input"]
+    sums = [(x, block * inputs, place[id(x), block]) for x, block in order if x.op != "input"]
+    sines = {
+        key + block * keys: 2 * place[id(angle), block] + is_cosine
+        for key, (angle, is_cosine) in code.sines.items()
+        for block in range(blocks)
+    }
+    if blocks == 2:
+        code = in_turn(code, inputs, results)
     made = assembled(code, t, starts, sines, program.guards)
-    check_bounds(made, t, Memory(sum(program.inputs.values()), output_count(program)), 2 * len(angles))
-    return _Made(code, made, angles, looped)
+    check_bounds(made, t, Memory(blocks * inputs, blocks * results), 2 * len(order))
+    return _Made(code, made, looped, sums)
 
 
 def _sines_of_inputs(made: _Made, t: VectorType, name: str) -> tuple[str, list[str]]:
@@ -151,12 +177,12 @@ done:
 """
 
 
-def _sine_of_sum(program: Program, angle: Scalar, n: int, t: VectorType) -> list[str]:
-    """The sine and cosine of angle n, of inputs and constants."""
+def _sine_of_sum(program: Program, angle: Scalar, first: int, n: int, t: VectorType) -> list[str]:
+    """The sine and cosine, in place n, of an angle of constants and of inputs that begin at vector ``first``."""
     starts = input_starts(program)
 
     def load(name: str, index: int, to: str) -> list[str]:
-        place = f"  {to}p = getelementptr i8, ptr %in, i64 {(starts[name] + index) * t.alignment}"
+        place = f"  {to}p = getelementptr i8, ptr %in, i64 {(first + starts[name] + index) * t.alignment}"
         return [place, f"  {to} = load {t.name}, ptr {to}p, align {t.alignment}"]
 
     writer = ProgramWriter(t, load, f"a{n}", {})

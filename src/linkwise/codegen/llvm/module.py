@@ -10,7 +10,6 @@ results are transposed back. A last block that is not full repeats its last stat
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,14 +17,14 @@ from ..program.pieces import is_long, pieces
 from ..program.places import computed_places, input_starts, output_count, output_slots
 from ..program.signature import Signature
 from ..program.trace import Program
-from ..thresholds import FETCHED_AHEAD, STREAMED_BYTES, STREAMED_ROWS
-from .assembled_block import assembled_block, frame_size, is_assembled
+from .assembled_block import assembled_block, frame_size, is_assembled, is_paired
+from .driver import driver_ir, size_of
 from .one_state import has_scalar_code, one_ir, scalar_type
 from .pieces import block_in_pieces
-from .python_entry import DATA, PART_BITS, STRIDES, field
+from .python_entry import DATA, STRIDES, field
 from .sine_cosine import ALIGNED_STACK, VectorType, declarations, sincos_ir
 from .straight_line import ProgramWriter
-from .streaming_stores import crowds, is_streamed, stream_ir, streaming_head
+from .streaming_stores import is_streamed, stream_ir, streaming_head
 from .tiles import tile_of_places, transposed
 
 
@@ -33,7 +32,12 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     """The module's text: the batch kernel and, in double precision, code for one state."""
     scalar = t.bits == 64 and has_scalar_code(program)
     one = [scalar_type(program, t)] if scalar else []
-    parts = [*block_parts(program, t, [t, *one]), driver_ir(program.signature, t), objects_ir(program.signature, t)]
+    parts = block_parts(program, t, [t, *one])
+    in_pair = None
+    if is_paired(program, t):
+        parts.append(assembled_block(program, t, "lw_pair", blocks=2))
+        in_pair = output_count(program)
+    parts += [driver_ir(program.signature, t, results_in_pair=in_pair), objects_ir(program.signature, t)]
     return "\n".join([*parts, *(one_ir(program, x) for x in one)])
 
 
@@ -46,15 +50,15 @@ def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> lis
 
 
 def scratch_size(program: Program, t: VectorType) -> int:
-    """How many bytes of scratch one run needs: inputs, outputs, and what pieces of long code hand on."""
-    return (sum(program.inputs.values()) + output_count(program) + _frame(program, t)) * t.lanes * t.size
-
-
-def _frame(program: Program, t: VectorType) -> int:
-    """How many vectors are kept in memory in between."""
-    if is_assembled(program, t):
-        return frame_size(program, t)
-    return pieces(program).size if is_long(program) else 0
+    """How many bytes of scratch one run needs: inputs, outputs, and what long code keeps in memory in between."""
+    vectors = sum(program.inputs.values()) + output_count(program)
+    if is_paired(program, t):
+        vectors = 2 * vectors + max(frame_size(program, t), frame_size(program, t, blocks=2))
+    elif is_assembled(program, t):
+        vectors += frame_size(program, t)
+    elif is_long(program):
+        vectors += pieces(program).size
+    return vectors * t.alignment
 
 
 def identity_places(t: VectorType, size: int, k: int, start: int) -> str:
@@ -88,12 +92,12 @@ def _block_ir(program: Program, t: VectorType) -> str:
         place = f"  {to}p = getelementptr i8, ptr %in, i64 {(starts[name] + index) * step}"
         return [place, f"  {to} = load {t.name}, ptr {to}p, align {t.alignment}"]
 
+    if is_assembled(program, t):
+        return assembled_block(program, t, "lw_block")
     writer = ProgramWriter(t, load, fused=program.fused)
     places, constants = computed_places(program)
     for slot, x in constants.items():
         writer.lines += _store(t, writer.value(x), slot)
-    if is_assembled(program, t):
-        return assembled_block(program, t, "lw_block", writer.lines)
     if is_long(program):
         return block_in_pieces(program, t, load, places, writer.lines, output_count(program))
     for node in program.nodes:
@@ -219,11 +223,6 @@ done:
 """
 
 
-def call_out(k: int, to: str, between: str, step: str, results: str, large: str = "false") -> str:
-    """The line that writes output k of a block. (LLVM takes any call of it, right or wrong: so in one place.)"""
-    return f"  call void @lw_out{k}(ptr {to}, i64 {between}, i64 {step}, ptr {results}, i64 %lanes, i1 {large})"
-
-
 def transpose_out(t: VectorType, n: int, k: int) -> str:
     """``@lw_out{k}(dst, between, step, src, lanes, large)``: n vectors to each real lane's state."""
     s, width = t.scalar, t.lanes
@@ -275,89 +274,6 @@ done:
 """
 
 
-def driver_ir(
-    signature: Signature, t: VectorType, in_rows: Container[int] = (), writing_rows: Sequence[str] = ()
-) -> str:
-    """The loop over blocks of states; outputs ``in_rows`` are written row by row of one state, by other lines."""
-    inputs = list(signature.inputs.values())
-    outputs = [size_of(shape) for shape in signature.shapes]
-    total_in = sum(inputs)
-    header = [
-        f"  %count = and i64 %given, {(1 << PART_BITS) - 1}",
-        f"  %times_less = lshr i64 %given, {PART_BITS}",
-        "  %times = add i64 %times_less, 1",
-        "  %whole = mul i64 %count, %times",
-        f"  %bytes = mul i64 %whole, {sum(outputs) * t.size}",
-    ]
-    moves_in, moves_out = [], []
-    for n in range(len(inputs) + len(outputs)):
-        for word, kind in ((0, "ptr"), (1, "i64"), (2, "i64")):
-            header.append(f"  %w{n}_{word}p = getelementptr i64, ptr %arrays, i64 {3 * n + word}")
-            header.append(f"  %w{n}_{word} = load {kind}, ptr %w{n}_{word}p")
-    block_bytes = t.lanes * t.size
-    start = 0
-    for n, size in enumerate(inputs):
-        moves_in += _move(n, start * block_bytes, "%scratch")
-        if size:
-            moves_in.append(f"  call void @lw_in{n}(ptr %a{n}, i64 %w{n}_1, i64 %w{n}_2, ptr %b{n}, i64 %last)")
-        start += size
-    for i, size in enumerate(outputs):
-        n = len(inputs) + i
-        moves_out += _move(n, 0, "%results")
-        if size:
-            enough = STREAMED_ROWS if i in in_rows else 0 if crowds(size, t) else STREAMED_BYTES
-            header.append(f"  %large{i} = icmp ugt i64 %bytes, {enough if is_streamed(size, t) else -1}")
-            if i not in in_rows:
-                moves_out.append(call_out(i, f"%a{n}", f"%w{n}_1", f"%w{n}_2", f"%b{n}", f"%large{i}"))
-    moves_out += writing_rows
-    join = "\n".join
-    return f"""define i64 @lw_kernel(i64 %given, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
-entry:
-{join(header)}
-  %results = getelementptr i8, ptr %scratch, i64 {total_in * block_bytes}
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %loop
-loop:
-  %i = phi i64 [0, %entry], [%i_next, %run]
-  %bad = phi i1 [false, %entry], [%bad_next, %run]
-  %left = sub i64 %count, %i
-  %short = icmp ult i64 %left, {t.lanes}
-  %lanes = select i1 %short, i64 %left, i64 {t.lanes}
-  %last = sub i64 %lanes, 1
-{join(moves_in)}
-  %soon = add i64 %i, {t.lanes}
-  %again = icmp ult i64 %soon, %count
-  br i1 %again, label %ahead, label %run
-ahead:
-{join(line for n, size in enumerate(inputs) for line in _fetched_ahead(n, size, t))}
-  br label %run
-run:
-  %bad_block = call i1 @lw_block(ptr %scratch, ptr %results)
-  %bad_next = or i1 %bad, %bad_block
-{join(moves_out)}
-  %i_next = add i64 %i, {t.lanes}
-  %more = icmp ult i64 %i_next, %count
-  br i1 %more, label %loop, label %done
-done:
-  %any = phi i1 [false, %entry], [%bad_next, %run]
-  fence seq_cst
-  %answer = zext i1 %any to i64
-  ret i64 %answer
-}}
-"""
-
-
-def _fetched_ahead(n: int, size: int, t: VectorType) -> list[str]:
-    """Input n of the next block is brought into the cache while this one is computed, where that is not much."""
-    if not 0 < size <= FETCHED_AHEAD:
-        return []
-    lines = [f"  %m{n} = mul i64 %w{n}_1, {t.lanes}", f"  %p{n} = getelementptr i8, ptr %a{n}, i64 %m{n}"]
-    for k in range(0, size * t.alignment, 64):
-        lines.append(f"  %p{n}_{k} = getelementptr i8, ptr %p{n}, i64 {k}")
-        lines.append(f"  call void @llvm.prefetch.p0(ptr %p{n}_{k}, i32 0, i32 3, i32 1)")
-    return lines
-
-
 def objects_ir(signature: Signature, t: VectorType) -> str:
     """``@lw_objects(count, objects, scratch)``: the kernel on NumPy array objects, addresses of which are given.
 
@@ -384,19 +300,3 @@ def objects_ir(signature: Signature, t: VectorType) -> str:
         f"define i64 @lw_objects(i64 %count, ptr %objects, ptr %scratch) {{\n{body}\n"
         "  %answer = call i64 @lw_kernel(i64 %count, ptr %table, ptr %scratch)\n  ret i64 %answer\n}\n"
     )
-
-
-def _move(n: int, offset: int, base: str) -> list[str]:
-    return [
-        f"  %s{n} = mul i64 %i, %w{n}_1",
-        f"  %a{n} = getelementptr i8, ptr %w{n}_0, i64 %s{n}",
-        f"  %b{n} = getelementptr i8, ptr {base}, i64 {offset}",
-    ]
-
-
-def size_of(shape: tuple[int, ...]) -> int:
-    """How many numbers an array of this shape has."""
-    out = 1
-    for n in shape:
-        out *= n
-    return out

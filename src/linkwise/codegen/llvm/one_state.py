@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...symbols.scalar import Scalar
-from ..program.places import computed_places, input_starts, output_count, output_slots
+from ..program.places import input_starts, output_count, output_slots
 from ..program.trace import Program
 from ..thresholds import ENTRY_NODES, STACK_NUMBERS
 from .assembled_block import assembled_block, frame_size, is_assembled
@@ -129,16 +129,8 @@ def _in_assembly(program: Program, t: VectorType) -> str:
         ]
     places = ", ".join(f"i64 {slot}" for slot in slots)
     table = f"@lw_single_places = internal constant [{len(slots)} x i64] [{places}]"
-    constants = [
-        line
-        for slot, x in computed_places(program)[1].items()
-        for line in (
-            f"  %o{slot} = getelementptr {t.scalar}, ptr %out, i64 {slot}",
-            f"  store {t.scalar} {t.splat(x)}, ptr %o{slot}, align {t.size}",
-        )
-    ]
     body = "\n".join(lines)
-    block = assembled_block(program, t, "lw_single", constants)
+    block = assembled_block(program, t, "lw_single")
     return f"{table}\n{block}\ndefine internal i1 @lw_state(ptr %table, ptr %out) {{\n{body}\n  ret i1 %bad\n}}\n"
 
 

@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping
 
 from ..program.places import output_slots
 from ..program.trace import Program
-from .module import block_parts, call_out, size_of
+from .driver import call_out, size_of
+from .module import block_parts
 from .sine_cosine import ALIGNED_STACK, VectorType
 
 _HEAD, _WORDS = 2, 4
@@ -129,7 +130,7 @@ def _write(output: int, n: int) -> list[str]:
     return [
         f"  %r{n} = mul i64 %row, %w{n}_3",
         f"  %ra{n} = getelementptr i8, ptr %a{n}, i64 %r{n}",
-        call_out(output, f"%ra{n}", f"%w{n}_1", f"%w{n}_2", "%results"),
+        call_out(output, f"%ra{n}", f"%w{n}_1", f"%w{n}_2", "%results", "%lanes"),
     ]
 
 
