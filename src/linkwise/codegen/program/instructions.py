@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ...symbols.scalar import Scalar
@@ -48,9 +49,10 @@ class Instructions(NamedTuple):
     constants: dict[int, float]  # by key
 
 
+@lru_cache(maxsize=4)  # asked for at each step of making code
 def is_known(program: Program) -> bool:
     """Whether the program's values are all of kinds that have instructions."""
-    if not all(x.op in KNOWN or x.op in TRUTHS for x in program.nodes):
+    if not {x.op for x in program.nodes} <= KNOWN | set(TRUTHS):
         return False
     return all(_is_short(x.args[0]) for x in program.nodes if x.op == "select")
 
