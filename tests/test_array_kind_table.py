@@ -32,6 +32,7 @@ MORE = {
     "lw.compile": lambda r, x: lw.compile(_formula, r)(x.q),
     "lw.simulate": lambda r, x: lw.simulate(r, x.q, x.v, duration=0.002).q,
     "lw.rollout": lambda r, x: lw.rollout(r, x.q, x.v, x.tau[..., None, :]).q,
+    "lw.simulate_vjp": lambda r, x: lw.simulate_vjp(r, x.q, x.v, duration=0.002)[0].q,
     "lw.trajectory_sensitivity": lambda r, x: lw.trajectory_sensitivity(r, x.q, x.v, x.tau[..., None, :]).dq,
 }
 

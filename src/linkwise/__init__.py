@@ -76,6 +76,7 @@ if _typing.TYPE_CHECKING:
     from .simulation.energy import EnergyAccount
     from .simulation.events import Crossing, Event
     from .simulation.joint_forces import Friction, Stops
+    from .simulation.motion_vjp import simulate_vjp
     from .simulation.noise import Noise
     from .simulation.sensitivity import trajectory_sensitivity
     from .simulation.simulate import rollout, simulate
@@ -131,6 +132,7 @@ _LATER = {
     "rollout": ("simulation.simulate", "rollout"),
     "rotations": ("rotations", None),
     "simulate": ("simulation.simulate", "simulate"),
+    "simulate_vjp": ("simulation.motion_vjp", "simulate_vjp"),
     "trajectory_sensitivity": ("simulation.sensitivity", "trajectory_sensitivity"),
     "view": ("view", None),
     "Choice": ("study.distributions", "Choice"),
@@ -264,6 +266,7 @@ __all__ = [
     "save_urdf",
     "scenarios",
     "simulate",
+    "simulate_vjp",
     "space",
     "stack",
     "trajectory_sensitivity",

@@ -191,6 +191,7 @@ def otherwise() -> dict[tuple[str, str], Any]:
     looped["checkpoint"] = lw.Checkpoint(f"{folder()}/checkpoint of loops", 0)
     motions = dict.fromkeys(("simulate", "rollout", "trajectory_sensitivity"), motion)
     motions["simulate"] = motion | {"tau": None, "closing_rate": None}
+    motions["simulate_vjp"] = motion | {"tau": None, "closing_rate": None, "method": "midpoint"}
     motions["Joint"] = {"rest": 0.1}
     motions["Gear"] = {"rotor": 0.1}
     motions["Guided"] = {"pose": lambda a: [a, a * a, 0.0], "freedoms": 1, "neutral_at": [0.2]}
@@ -295,11 +296,12 @@ METHODS = {
     "inverse_dynamics": ("newton_euler", "composite_body"), "forward_dynamics_jvp": ("algorithm_3", "algorithm_5"),
     "diagonal_coriolis": ("general", "recursive"), "diagonal_dynamics": ("general", "algorithm_8_1"),
     "simulate": ("runge_kutta_4", "variational", "dop853", "lsoda"), "trajectory_sensitivity": ("midpoint",),
+    "simulate_vjp": ("midpoint",),
 }  # fmt: skip
 # Arguments that have defaults, and without which a call does not go through, or goes on for longer than it need.
 NEEDED = {
     "Custom": ("H",), "check_identity": ("rhs", "trials"), "prove": ("rhs",),
-    "rollout": ("tau", "step"), "simulate": ("duration", "step"),
+    "rollout": ("tau", "step"), "simulate": ("duration", "step"), "simulate_vjp": ("duration", "step"),
     "trajectory_sensitivity": ("tau",), "identify": ("tau",), "Normal": ("deviation",),
     "Study": ("parameters", "samples"),
     "excitation": ("position", "velocity", "harmonics", "samples", "starts", "iterations", "bodies"),

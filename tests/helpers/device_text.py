@@ -116,3 +116,25 @@ def compiled(code, folder, level, *more):
     flags = ["-std=c++17", level, "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC", *more]
     subprocess.run([CXX, *flags, str(code), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
+
+
+class RepeatsOnHost:
+    """Loops' kernels on the host, in the place of a card's: ``launch`` is :meth:`CardArrays.launch`."""
+
+    def __init__(self, folder):
+        self.folder, self.kernels = folder, {}
+
+    def run(self, device, states, how, inputs, outputs, dtype, card=0, stream=0):
+        """What :meth:`DeviceRepeat.run` does."""
+        if states == 0:
+            return
+        key = device._kernel.fingerprint, *device._carried, dtype
+        if key not in self.kernels:
+            folder = self.folder / f"loop{len(self.kernels)}"
+            folder.mkdir()
+            self.kernels[key] = built(device.text(dtype), folder, "-O0")
+        words = device.words(states, how, inputs, outputs, dtype)
+        self.kernels[key](*map(ctypes.c_longlong, words))
+
+    def launch(self, card, loop, states, how, inputs, outputs):
+        self.run(loop.on_device, states, how, inputs, outputs, card.card.dtype)

@@ -1,34 +1,30 @@
-"""Gradients of motions on cards, with the host in the place of the card: the same loops of turns, on tensors."""
+"""Gradients of motions on cards, with the host in the place of the card: each loop is one kernel, on tensors."""
 
 from functools import partial
 
 import numpy as np
 import pytest
+from device_text import RepeatsOnHost, needs_compiler
 
 import linkwise as lw
-from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.simulation import on_arrays
-from linkwise.simulation.loop_arrays import CardTensors
+from linkwise.simulation.loop_arrays import CardArrays
 
 torch = pytest.importorskip("torch")
+pytestmark = needs_compiler
 STEPS, STATES = 6, 3
-KERNELS, EXPECTED = {}, {}
+EXPECTED = {}
 
 
-def on_host(self, loop, inputs, outputs, states):
-    """A turn by the machine code of the CPU; inputs must not be written before all are read, as on a card."""
-    given = [x.numpy().copy() if x.ndim == 2 else np.tile(x.numpy(), (states, 1)) for x in inputs]
-    found = KERNELS.setdefault(loop, Kernel(loop._code.program)).run(given)[0]
-    for y, x in zip(outputs, found):
-        assert all(y.data_ptr() != z.data_ptr() for z in inputs)
-        assert y.is_contiguous()  # one turn's rows lie side by side
-        y.copy_(torch.from_numpy(np.ascontiguousarray(x)))
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    return RepeatsOnHost(tmp_path_factory.mktemp("loops"))
 
 
 @pytest.fixture
-def card(monkeypatch):
+def card(monkeypatch, host):
     """Has tensors on the CPU go the way of those on a card."""
-    monkeypatch.setattr(CardTensors, "call", on_host)
+    monkeypatch.setattr(CardArrays, "launch", lambda card, *given: host.launch(card, *given))
     monkeypatch.setattr(on_arrays, "on_card", lambda arrays: True)
     from linkwise.codegen.foreign import torch_calls
 

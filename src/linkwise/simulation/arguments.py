@@ -168,10 +168,15 @@ def table_of_forces(robot: Robot, tau: Any) -> np.ndarray:
     return out
 
 
-def robot_parameters(robot: Robot, parameters: Any, batch: tuple[int, ...], dtype: Any) -> dict[str, np.ndarray]:
-    """Numbers of the robot as (n,) or (states, n)."""
+def refuse_unnamed(parameters: Any) -> None:
+    """Refuse parameters that have no names."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InputError(f'parameters are named arrays, as {{"inertial": (..., bodies, 10)}}, got {parameters!r}')
+
+
+def robot_parameters(robot: Robot, parameters: Any, batch: tuple[int, ...], dtype: Any) -> dict[str, np.ndarray]:
+    """Numbers of the robot as (n,) or (states, n)."""
+    refuse_unnamed(parameters)
     found = {}
     for name, n in parameter_sizes(robot, tuple(parameters or ())).items():
         assert parameters is not None

@@ -1,4 +1,4 @@
-"""Trajectories whose samples are arrays of PyTorch or JAX."""
+"""Trajectories of which there are gradients, whose samples are arrays of any library."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..codegen.program.parameters import KINDS
 from ..errors import InputError
 from ..properties import cached_property
 from ..values import ByValue
+from .cards import as_its_kind
 from .gains import PREFIX
 from .trajectory import Trajectory
 from .user_functions import Controller
@@ -74,6 +75,8 @@ class ArrayTrajectory(Trajectory):
         self._refuse("motions that go on")
 
     def _refuse(self, what: str) -> NoReturn:
+        if self._library == "numpy":
+            raise InputError(f"{what} are for motions by lw.simulate; this one is by lw.simulate_vjp")
         raise InputError(
             f"{what} are for motions on arrays of NumPy; this one is on arrays of {self._library}: simulate again from"
             " NumPy's, or work them out of q and v by calls of the robot"
@@ -135,6 +138,4 @@ def _together(known: _Known, arrays: Any) -> ArrayTrajectory:
 
 def as_kind(library: str, x: np.ndarray, like: Any) -> Any:
     """An array of NumPy as one of a library, in the precision and on the device of another."""
-    if library == "torch":
-        return sys.modules["torch"].as_tensor(x, dtype=like.dtype, device=like.device)
-    return sys.modules["jax"].numpy.asarray(x, like.dtype)
+    return sys.modules["jax"].numpy.asarray(x, like.dtype) if library == "jax" else as_its_kind(x, like)

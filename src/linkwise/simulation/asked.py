@@ -44,6 +44,7 @@ class Asked:
             )
         if self.noise is not None and not isinstance(self.noise, Noise):
             raise InputError(f"noise is a lw.Noise(scale, seed), got {self.noise!r}")
+        arguments.refuse_unnamed(self.parameters)
 
 
 def task_of(robot: Robot, batch: tuple[int, ...], settings: Settings, dtype: Any, asked: Asked) -> Task:

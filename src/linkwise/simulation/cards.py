@@ -119,9 +119,14 @@ class Card:
         with self.like.device:
             return self._kind.empty(shape, dtype=self.dtype)
 
-    def joined(self, parts: Sequence[Any]) -> Any:
-        """Along the last axis."""
-        return self._kind.cat(list(parts), -1) if self.library == "torch" else self._kind.concatenate(list(parts), -1)
+    def joined(self, parts: Sequence[Any], axis: int = -1) -> Any:
+        """One after the other along an axis."""
+        join = self._kind.cat if self.library == "torch" else self._kind.concatenate
+        return join(list(parts), axis)
+
+    def repeated(self, x: Any, times: int) -> Any:
+        """Every row so many times, one after the other."""
+        return x.repeat_interleave(times, dim=-2) if self.library == "torch" else self._kind.repeat(x, times, axis=-2)
 
     def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         return x.expand(shape) if self.library == "torch" else self._kind.broadcast_to(x, shape)

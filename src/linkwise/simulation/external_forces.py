@@ -131,14 +131,10 @@ def external_forces(
     if callable(external):
         return ExternalForces(robot, UserFunction("the external force", external, callback), batch=batch)
     if isinstance(external, Mapping):
-        if not external:
-            raise InputError("external is an empty mapping; leave it out where nothing pushes")
-        for frame in external:
-            robot.frame(frame)
+        frames: tuple[str | Frame, ...] | None = pushed_frames(robot, external)
         parts = [inputs.vector(f, 6, f"the force on {_name(k)!r}", robot) for k, f in external.items()]
         wide = _common_batch(parts, external)
         given = np.concatenate([np.broadcast_to(x, (*wide, 6)) for x in parts], axis=-1)
-        frames: tuple[str | Frame, ...] | None = tuple(external)
     else:
         checked = inputs.forces(robot, external)
         assert checked is not None
@@ -151,6 +147,15 @@ def external_forces(
         raise InputError(f"external {given.shape} does not fit the batch {batch} of the states") from None
     flat = numbers if numbers.ndim == 1 else numbers.reshape(-1, given.shape[-1])
     return ExternalForces(robot, None, frames, flat.astype(dtype), batch)
+
+
+def pushed_frames(robot: Robot, external: Mapping[Any, Any]) -> tuple[str | Frame, ...]:
+    """The frames that a mapping has forces on, which the robot must have."""
+    if not external:
+        raise InputError("external is an empty mapping; leave it out where nothing pushes")
+    for frame in external:
+        robot.frame(frame)
+    return tuple(external)
 
 
 def _name(frame: Any) -> Any:

@@ -1,71 +1,100 @@
-"""What loops over steps ask of the arrays they run on: NumPy's, by machine code, or tensors on a graphics card.
+"""What loops over steps ask of the arrays they run on: NumPy's, by machine code, or arrays on a graphics card, of CuPy,
+PyTorch or JAX, where a loop is one kernel.
 
-On a card a turn of a loop is one kernel, and the loop is Python's. Nobody looks at the values there: where a matrix
-that is inverted is singular, a state is NaN from then on. Arrays (states, turns, n) lie turn by turn, so that the rows
-of a turn are read and written side by side.
+Nobody looks at the values on a card: where a matrix that is inverted is singular, a state is NaN from then on. Arrays
+(states, turns, n) that loops give lie there with each number of all states side by side.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..codegen.cuda.launch import Placed
+from .. import array_kinds
+from ..codegen.cuda.repeats import Turning
 from ..codegen.program.repeat import Repeated
+from .cards import Card
+
+# What is wanted of an output of a loop; None is nothing.
+ROWS, AFTER_START, LAST = "rows", "after start", "last"  # (states, rows, n), one row more before them, (states, n)
 
 
-@dataclass(frozen=True, eq=False)
-class Last:
-    """An array (states, n) for what comes out of a loop's last turn alone."""
+class LoopArrays(Protocol):
+    """Arrays of one library, device and precision."""
 
-    array: Any
+    def zeros(self, shape: tuple[int, ...]) -> Any: ...
 
+    def array(self, x: Any) -> Any:
+        """Numbers in the precision of the motion."""
+        ...
 
-class Turning(NamedTuple):
-    """How a loop is run: how often, of which turns samples are kept, and whether from the last row to the first."""
+    def repeated(self, x: Any, turns: int) -> Any:
+        """Every row so many times, one after the other."""
+        ...
 
-    turns: int
-    every: int
-    threads: int | None
-    backwards: bool
+    def spread(self, x: Any, shape: tuple[int, ...]) -> Any: ...
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Rows after rows, (states, rows, n)."""
+        ...
+
+    def placed(self, x: Any, chosen: Sequence[int], at: Sequence[int], rows: int) -> Any:
+        """Rows of which those ``at`` these places are the ``chosen`` ones of x, and all others zero."""
+        ...
+
+    def run(self, loop: Repeated, inputs: Mapping[str, Any], wanted: Sequence[str | None], how: Turning) -> Any:
+        """What is wanted of the outputs, in their order; None where a turn was not sound."""
+        ...
 
 
 class HostArrays:
     """NumPy's arrays."""
 
-    def __init__(self, like: np.ndarray) -> None:
-        self.dtype = like.dtype
+    def __init__(self, like: np.ndarray, threads: int | None) -> None:
+        self.dtype, self.threads = like.dtype, threads
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
         return np.zeros(shape, self.dtype)
 
-    def empty(self, shape: tuple[int, ...]) -> Any:
-        return np.empty(shape, self.dtype)
-
     def array(self, x: Any) -> Any:
-        """Numbers in the precision of the motion."""
         return np.asarray(x).astype(self.dtype, copy=False)
 
     def repeated(self, x: Any, turns: int) -> Any:
-        """Every row so many times, one after the other."""
         return np.repeat(x, turns, axis=-2)
-
-    def after_start(self, start: Any, rows: Any) -> Any:
-        """Rows with one before them."""
-        return np.concatenate([start[:, None], rows], axis=1)
 
     def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         return np.broadcast_to(x, shape)
 
-    def run(self, loop: Repeated, inputs: Mapping[str, Any], out: Sequence[Any], how: Turning) -> bool:
-        """Run a loop; whether all its turns were sound."""
+    def joined(self, parts: Sequence[Any]) -> Any:
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def placed(self, x: Any, chosen: Sequence[int], at: Sequence[int], rows: int) -> Any:
+        found = self.zeros((len(x), rows, x.shape[-1]))
+        found[:, at] = x[:, chosen]
+        return found
+
+    def run(self, loop: Repeated, inputs: Mapping[str, Any], wanted: Sequence[str | None], how: Turning) -> Any:
         turned = slice(None, None, -1 if how.backwards else 1)
         given = {x: y[..., turned, :] if x in loop.stepped else y for x, y in inputs.items()}
-        rows = [_last_row(x.array, how.turns // how.every) if isinstance(x, Last) else x[:, turned] for x in out]
-        return loop.run(given, how.turns, how.every, how.threads, rows)[1]
+        start = {k: inputs[x] for x, k in loop.carried.items()}
+        states, rows = len(next(iter(start.values()))), how.turns // how.every
+        found: list[Any] = []
+        places = []
+        for k, (what, shape) in enumerate(zip(wanted, loop.signature.shapes, strict=True)):
+            n = math.prod(shape)
+            if what in (ROWS, AFTER_START):
+                before = int(what == AFTER_START)
+                found.append(np.empty((states, before + rows, n), self.dtype))
+                found[-1][:, :before] = start[k][:, None] if before else 0.0
+                places.append(found[-1][:, before:][:, turned])
+            else:
+                last = np.empty((states, n), self.dtype)
+                found.append(last)
+                places.append(_last_row(last, rows))
+        return found if loop.run(given, how.turns, how.every, self.threads, places)[1] else None
 
 
 def _last_row(x: np.ndarray, rows: int) -> np.ndarray:
@@ -73,72 +102,66 @@ def _last_row(x: np.ndarray, rows: int) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(x, (len(x), rows, x.shape[-1]), (x.strides[0], 0, x.strides[-1]))
 
 
-class CardTensors:
-    """Tensors of PyTorch on a card."""
+class CardArrays:
+    """Arrays of CuPy, or tensors of PyTorch, on a card."""
 
     def __init__(self, like: Any) -> None:
-        import torch
-
-        self._torch, self._like = torch, like
+        self.card = Card(like, "float32" if str(like.dtype).endswith("float32") else "float64")
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
-        return self.empty(shape).zero_()
-
-    def empty(self, shape: tuple[int, ...]) -> Any:
-        if len(shape) == 3:
-            return self._like.new_empty((shape[1], shape[0], shape[2])).transpose(0, 1)
-        return self._like.new_empty(shape)
+        if len(shape) != 3:
+            return self.card.zeros(shape)
+        return self._by_number(self.card.zeros((shape[1], shape[2], shape[0])))
 
     def array(self, x: Any) -> Any:
-        return self._torch.as_tensor(x, dtype=self._like.dtype, device=self._like.device)
+        return self.card.array(x)
 
     def repeated(self, x: Any, turns: int) -> Any:
-        return np.repeat(x, turns, axis=-2) if isinstance(x, np.ndarray) else x.repeat_interleave(turns, dim=-2)
-
-    def after_start(self, start: Any, rows: Any) -> Any:
-        found = self.empty((len(start), 1 + rows.shape[1], start.shape[-1]))
-        found[:, 0], found[:, 1:] = start, rows
-        return found
+        return np.repeat(x, turns, axis=-2) if isinstance(x, np.ndarray) else self.card.repeated(x, turns)
 
     def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
-        return x.expand(shape)
+        return self.card.spread(x, shape)
 
-    def run(self, loop: Repeated, inputs: Mapping[str, Any], out: Sequence[Any], how: Turning) -> bool:
-        turns, every, backwards = how.turns, how.every, how.backwards
-        names = loop.signature.inputs
-        given = {x: self._lying(inputs[x], x in loop.stepped) for x in names}
-        now = {x: given[x] for x in loop.carried}
-        states = len(inputs[next(iter(loop.carried))])
-        spare = [[self.empty((states, n)) for n in map(int, map(np.prod, loop.signature.shapes))] for _ in range(2)]
-        for turn in range(turns):
-            row = turns - 1 - turn if backwards else turn
-            taken = [now[x] if x in now else given[x][..., row, :] if x in loop.stepped else given[x] for x in names]
-            sample = (turns - 1 - turn if backwards else turn) // every
-            kept = (turn + 1) % every == 0
-            found = [spare[turn % 2][i] if isinstance(x, Last) or not kept else x[:, sample] for i, x in enumerate(out)]
-            self.call(loop, taken, found, states)
-            now = {x: found[i] for x, i in loop.carried.items()}
-            if turn + 1 == turns:
-                for x, y in zip(out, found):
-                    if isinstance(x, Last):
-                        x.array.copy_(y)
-        return True
+    def joined(self, parts: Sequence[Any]) -> Any:
+        return parts[0] if len(parts) == 1 else self.card.joined(parts, 1)
 
-    def _lying(self, x: Any, stepped: bool) -> Any:
-        """The same numbers, one turn's rows side by side."""
-        if stepped and x.ndim == 3:
-            return x.transpose(0, 1).contiguous().transpose(0, 1)
-        return x.contiguous()
+    def placed(self, x: Any, chosen: Sequence[int], at: Sequence[int], rows: int) -> Any:
+        found = self.zeros((len(x), rows, x.shape[-1]))
+        if at:
+            found[:, list(at)] = x[:, list(chosen)]
+        return found
 
-    def call(self, loop: Repeated, inputs: Sequence[Any], outputs: Sequence[Any], states: int) -> None:
-        """One turn for all states."""
-        device = self._like.device.index
-        placed = [Placed(x.data_ptr(), 0 if x.ndim == 1 else x.stride(0), 1) for x in (*inputs, *outputs)]
-        name = "float32" if self._like.dtype == self._torch.float32 else "float64"
-        stream = self._torch.cuda.current_stream(device).cuda_stream
-        loop.on_device.run(placed, states, name, device, int(stream))
+    def run(self, loop: Repeated, inputs: Mapping[str, Any], wanted: Sequence[str | None], how: Turning) -> Any:
+        card, given = self.card, [(x, inputs[x]) for x in loop.signature.inputs]
+        states, rows = len(inputs[next(iter(loop.carried))]), how.turns // how.every
+        found: list[Any] = []
+        for what, shape in zip(wanted, loop.signature.shapes, strict=True):
+            n = math.prod(shape)
+            if what in (ROWS, AFTER_START):
+                found.append(self._by_number(card.empty((rows + (what == AFTER_START), n, states))))
+            else:
+                found.append(None if what is None else card.empty((states, n)))
+        begins = AFTER_START in wanted
+        lying = [card.lying(x, rows=name in loop.stepped) for name, x in given]
+        out = [None if y is None else card.lying(y, rows=y.ndim == 3) for y in found]
+        self.launch(loop, states, how._replace(begins=begins), lying, [y and y.with_rows for y in out])
+        return found
+
+    def _by_number(self, x: Any) -> Any:
+        """(rows, n, states) as (states, rows, n)."""
+        return x.permute(2, 0, 1) if self.card.library == "torch" else x.transpose(2, 0, 1)
+
+    def launch(self, loop: Repeated, states: int, how: Turning, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        card = self.card
+        loop.on_device.run(states, how, inputs, outputs, card.dtype, card.device, card.stream)
 
 
-def arrays_like(x: Any) -> HostArrays | CardTensors:
-    """What loops ask, of arrays of this kind."""
-    return HostArrays(x) if isinstance(x, np.ndarray) else CardTensors(x)
+def arrays_like(x: Any, threads: int | None = None) -> LoopArrays:
+    """What loops ask, of arrays of this kind; those of NumPy run on so many ``threads``."""
+    if isinstance(x, np.ndarray):
+        return HostArrays(x, threads)
+    if array_kinds.library(x) == "jax":
+        from .loop_arrays_of_jax import JaxArrays
+
+        return JaxArrays(x)
+    return CardArrays(x)

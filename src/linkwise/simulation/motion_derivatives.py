@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..codegen.cuda.repeats import Turning
 from ..codegen.program.repeat import Repeated
 from ..codegen.program.repeat_derivatives import Roles, adjoint, change, seed, tangent
 from ..codegen.program.trace import Program
 from ..properties import cached_property
 from ..symbols.derivative import Call
 from .external_forces import INPUT
-from .loop_arrays import Last, Turning, arrays_like
+from .loop_arrays import AFTER_START, LAST, ROWS, LoopArrays, arrays_like
 from .recorded import RecordedSystem
+from .staged import StageStepper, has_stages
 from .steppers import CompiledStepper, raise_singular
 from .system import System
 
@@ -54,6 +56,12 @@ class Motions:
         gains = () if self.stepper.task.controller is None else self.stepper.task.controller.gains
         given = (x for x in ("tau", INPUT, *gains) if x in self.stepper.names)
         return (*STATE, *given, *self.stepper.task.parameters)
+
+    @cached_property
+    def on_cards(self) -> Motions:
+        """The same by loops that suit cards: stages of a step are turns there, as long programs have no registers."""
+        task = self.stepper.task
+        return replace(self, stepper=StageStepper(task)) if has_stages(task) else self
 
     # --- loops -----------------------------------------------------------------------------------------
 
@@ -124,44 +132,52 @@ class Motions:
         return self._sampled(self._second_tangent, given, [change(change(x), "e") for x in STATE])
 
     def _sampled(self, loop: Repeated, given: Mapping[str, Any], wanted: Iterable[str]) -> Arrays:
-        after = self._advanced(loop, given, self._start(loop, given), 0, self.steps, self.every)
-        on = arrays_like(given["q"])
-        return {x: on.after_start(given[x], after[x]) for x in wanted}
+        start = self._start(loop, given)
+        return self._advanced(loop, given, start, 0, self.steps, self.every, dict.fromkeys(wanted, AFTER_START))
 
     def _start(self, loop: Repeated, given: Mapping[str, Any]) -> Arrays:
         """What a loop carries before the first step."""
-        states, on = len(given["q"]), arrays_like(given["q"])
+        states, on = len(given["q"]), self._on(given)
         sizes = loop.signature.inputs
         return {x: given[x] if x in given else on.zeros((states, sizes[x])) for x in loop.carried}
 
     def _advanced(
-        self, loop: Repeated, given: Mapping[str, Any], start: Arrays, first: int, steps: int, every: int = 1
-    ) -> Arrays:
-        """What is carried, (states, steps // every, n), after steps from ``start``, the one of number ``first`` on."""
-        turns = self.stepper.turns
-        inputs = self._inputs(loop, given, slice(first, first + steps)) | start
-        states, on = len(given["q"]), arrays_like(given["q"])
-        out = [on.empty((states, steps // every, *s)) for s in loop.signature.shapes]
-        self._run(loop, given, inputs, steps * turns, every * turns, out)
-        return {x: out[i] for x, i in loop.carried.items()}
-
-    def _run(
         self,
         loop: Repeated,
         given: Mapping[str, Any],
-        inputs: Arrays,
-        turns: int,
+        start: Arrays,
+        first: int,
+        steps: int,
         every: int,
-        out: Sequence[Any],
-        backwards: bool = False,
-    ) -> None:
-        on = arrays_like(given["q"])
-        if not on.run(loop, inputs, out, Turning(turns, every, self.stepper.task.threads, backwards)):
+        wanted: Mapping[str, str],
+    ) -> Arrays:
+        """What is ``wanted`` of what is carried, in steps from ``start``, the one of number ``first`` on."""
+        turns = self.stepper.turns
+        inputs = self._inputs(loop, given, slice(first, first + steps)) | start
+        names = {i: x for x, i in loop.carried.items()}
+        found = self._run(
+            loop,
+            given,
+            inputs,
+            Turning(steps * turns, every * turns),
+            [wanted.get(names[i]) for i in range(len(names))],
+        )
+        return {x: found[loop.carried[x]] for x in wanted}
+
+    def _run(
+        self, loop: Repeated, given: Mapping[str, Any], inputs: Arrays, how: Turning, wanted: Sequence[str | None]
+    ) -> list[Any]:
+        found: list[Any] | None = self._on(given).run(loop, inputs, wanted, how)
+        if found is None:
             raise_singular(self.stepper.task, given["q"], given["w"])
+        return found
+
+    def _on(self, given: Mapping[str, Any]) -> LoopArrays:
+        return arrays_like(given["q"], self.stepper.task.threads)
 
     def _inputs(self, loop: Repeated, given: Mapping[str, Any], rows: slice) -> Arrays:
         """What a loop takes at these steps beside what it carries and what was kept on the way."""
-        task, on = self.stepper.task, arrays_like(given["q"])
+        task, on = self.stepper.task, self._on(given)
         new: Arrays = {}
         known: Arrays = {"h": on.array([task.step])}
         if "t" in self.stepper.names:
@@ -190,32 +206,28 @@ class Motions:
 
     def _back(self, loop: Repeated, ahead: Repeated, given: Mapping[str, Any], names: Sequence[str]) -> Arrays:
         """What ``loop`` gives of these ``names`` from the last step to the first, on the way that ``ahead`` goes."""
-        states, on, sizes = len(given["q"]), arrays_like(given["q"]), loop.signature.inputs
+        states, on, sizes = len(given["q"]), self._on(given), loop.signature.inputs
         seeds = [x for x in sizes if x in loop.stepped and x in given and self._is_seed(x)]
         carried = {i: name for name, i in loop.carried.items()}
         back: Arrays = {x: on.zeros((states, sizes[x])) for x in loop.carried}
-        new = {x: on.empty((states, self.steps, sizes[x])) for i, x in enumerate(names) if i not in carried}
+        wanted = [LAST if i in carried else ROWS for i in range(len(names))]
+        new: dict[str, list[Any]] = {x: [] for i, x in enumerate(names) if i not in carried}
         for first, start in self._checkpoints(ahead, given):
             steps = min(self._part(ahead, given), self.steps - first)
             turns = steps * self.stepper.turns
-            inputs = self._inputs(loop, given, slice(first, first + steps)) | self._way(
-                ahead, given, start, first, steps
-            )
+            way = self._way(ahead, given, start, first, steps)
+            inputs = self._inputs(loop, given, slice(first, first + steps)) | way
             inputs |= {x: self._seeds(given[x], first, steps) for x in seeds} | back
-            last = {x: on.empty((states, sizes[x])) for x in back}
-            out: list[Any] = [
-                Last(last[carried[i]]) if i in carried else on.empty((states, turns, sizes[x]))
-                for i, x in enumerate(names)
-            ]
-            self._run(loop, given, inputs, turns, 1, out, backwards=True)
-            for i, x in enumerate(names):
+            out = self._run(loop, given, inputs, Turning(turns, 1, backwards=True), wanted)
+            back = {carried[i]: x for i, x in enumerate(out) if i in carried}
+            for x, rows in zip(names, out):
                 if x in new:
-                    rows = out[i].reshape(states, steps, self.stepper.turns, sizes[x])
-                    new[x][:, first : first + steps] = rows.sum(axis=2)
-            back = last
-        found = {x: back[carried[i]] if i in carried else new[x] for i, x in enumerate(names)}
+                    new[x].append(rows.reshape(states, steps, self.stepper.turns, sizes[x]).sum(axis=2))
+        last = {x: back[carried[i]] for i, x in enumerate(names) if i in carried}
+        found = last | {x: on.joined(parts[::-1]) for x, parts in new.items()}
         for x in seeds:  # the weights of the start itself
-            found[x.replace("seed_", "")] += given[x][:, 0]
+            y = x.replace("seed_", "")
+            found[y] = found[y] + given[x][:, 0]
         return found
 
     @staticmethod
@@ -232,7 +244,9 @@ class Motions:
         """(number of a step, what is carried there), from the last to the first."""
         part, start = self._part(ahead, given), self._start(ahead, given)
         count = -(-self.steps // part)
-        further = self._advanced(ahead, given, start, 0, part * (count - 1), part)
+        if count == 1:
+            return [(0, start)]
+        further = self._advanced(ahead, given, start, 0, part * (count - 1), part, dict.fromkeys(start, ROWS))
         later = [(part * (i + 1), {x: y[:, i] for x, y in further.items()}) for i in range(count - 1)]
         return [(0, start), *later][::-1]
 
@@ -240,21 +254,14 @@ class Motions:
         """What is carried at the start of every turn from a checkpoint on, (states, turns, n)."""
         turns = steps * self.stepper.turns
         inputs = self._inputs(ahead, given, slice(first, first + steps)) | start
-        on = arrays_like(given["q"])
-        rows = {x: on.empty((len(y), turns, y.shape[-1])) for x, y in start.items()}
-        for x, y in start.items():
-            rows[x][:, 0] = y
         short = {x: y[..., : turns - 1, :] if x in ahead.stepped else y for x, y in inputs.items()}
-        outputs = {i: x for x, i in ahead.carried.items()}
-        self._run(ahead, given, short, turns - 1, 1, [rows[outputs[i]][:, 1:] for i in range(len(outputs))])
-        return rows
+        found = self._run(ahead, given, short, Turning(turns - 1, 1), [AFTER_START] * len(start))
+        return {x: found[i] for x, i in ahead.carried.items()}
 
     def _seeds(self, weights: Any, first: int, steps: int) -> Any:
         """What weighs the states after each turn of these steps, (states, turns, n)."""
         turns, every = self.stepper.turns, self.every
-        out = arrays_like(weights).zeros((len(weights), steps * turns, weights.shape[-1]))
         begin = (first // every + 1) * every  # the first sample that lies after one of these steps
         chosen = range(begin, first + steps + 1, every)
-        if chosen:
-            out[:, [(i - first) * turns - 1 for i in chosen]] = weights[:, [i // every for i in chosen]]
-        return out
+        at = [(i - first) * turns - 1 for i in chosen]
+        return arrays_like(weights).placed(weights, [i // every for i in chosen], at, steps * turns)

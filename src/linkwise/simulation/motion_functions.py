@@ -28,7 +28,7 @@ Derivative = Callable[[], ArrayFunction]
 
 
 class MotionFunction(ArrayFunction):
-    """``compute`` on flat batches: of arrays by the names ``takes``, one for each of ``gives``.
+    """``compute`` on flat batches: of motions and arrays by the names ``takes``, one for each of ``gives``.
 
     ``vjp`` and ``jvp`` make its derivatives.
     """
@@ -39,11 +39,11 @@ class MotionFunction(ArrayFunction):
         token: str,
         takes: Sequence[str],
         gives: Sequence[str],
-        compute: Callable[[Arrays], Sequence[Any]],
+        compute: Callable[[Motions, Arrays], Sequence[Any]],
         vjp: Derivative | None = None,
         jvp: Derivative | None = None,
     ) -> None:
-        self._shapes = shapes(motions)
+        self._motions, self._shapes = motions, shapes(motions)
         given = {x: math.prod(self._shape(x)) for x in takes}
         shaped = tuple(gives) == SAMPLES  # gradients are rows of numbers, as the inputs that they are by
         out = tuple(self._shape(x) if shaped else (math.prod(self._shape(x)),) for x in gives)
@@ -69,7 +69,16 @@ class MotionFunction(ArrayFunction):
         return self._shapes[name]
 
     def run(self, arrays: list[Any]) -> list[Any]:
-        """The outputs, of arrays of NumPy or of tensors on a card."""
+        return self._run(self._motions, arrays)
+
+    def run_on_card(self, tensors: Sequence[Any]) -> list[Any]:
+        return self._run(self._motions.on_cards, [x.detach() for x in tensors])
+
+    def made_of_loops(self, arrays: Sequence[Any]) -> list[Any]:
+        return self._run(self._motions.on_cards, list(arrays))
+
+    def _run(self, motions: Motions, arrays: list[Any]) -> list[Any]:
+        """The outputs, of arrays of NumPy or on a card."""
         batch = self.batch([tuple(x.shape) for x in arrays])
         states, on = math.prod(batch), arrays_like(arrays[0])
         if not states:
@@ -79,11 +88,8 @@ class MotionFunction(ArrayFunction):
             one = x.ndim == 1 and name.rpartition("d_")[2] not in (*STATE, *SAMPLES) and not name.startswith("e_")
             flat = x if one else on.spread(x, (*batch, x.shape[-1])).reshape(states, x.shape[-1])
             given[name] = flat.reshape(*flat.shape[:-1], *self._shape(name))
-        found = self._compute(given)
+        found = self._compute(motions, given)
         return [x.reshape(*batch, *s) for x, s in zip(found, self.signature.shapes)]
-
-    def run_on_card(self, tensors: Sequence[Any]) -> list[Any]:
-        return self.run([x.detach() for x in tensors])
 
     def run_into(self, arrays: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         try:
@@ -129,7 +135,7 @@ def motion(motions: Motions, token: str) -> MotionFunction:
         token,
         takes,
         SAMPLES,
-        lambda given: _picked(motions.states(given), STATE),
+        lambda motions, given: _picked(motions.states(given), STATE),
         lambda: _gradient(motions, f"{token}-vjp"),
         lambda: _direction(motions, f"{token}-jvp"),
     )
@@ -139,10 +145,10 @@ def _gradient(motions: Motions, token: str) -> MotionFunction:
     takes = motions.moving
     state = (*takes, *SAMPLES)
 
-    def along(given: Arrays) -> list[Any]:
+    def along(motions: Motions, given: Arrays) -> list[Any]:
         return _picked(motions.changes_of_gradients(given), _changes(takes))
 
-    def backwards(given: Arrays) -> list[Any]:
+    def backwards(motions: Motions, given: Arrays) -> list[Any]:
         second = motions.changes_of_gradients(given | _still(given, SAMPLES))
         return [*_picked(second, _changes(takes)), *_picked(motions.changes(given), _changes(STATE))]
 
@@ -151,7 +157,7 @@ def _gradient(motions: Motions, token: str) -> MotionFunction:
         token,
         state,
         takes,
-        lambda given: _picked(motions.gradients(given), takes),
+        lambda motions, given: _picked(motions.gradients(given), takes),
         lambda: MotionFunction(motions, f"{token}-vjp", (*state, *_changes(takes)), state, backwards),
         lambda: MotionFunction(motions, f"{token}-jvp", (*state, *_changes(state)), takes, along),
     )
@@ -160,10 +166,10 @@ def _gradient(motions: Motions, token: str) -> MotionFunction:
 def _direction(motions: Motions, token: str) -> MotionFunction:
     takes = (*motions.moving, *_changes(motions.moving))
 
-    def along(given: Arrays) -> list[Any]:
+    def along(motions: Motions, given: Arrays) -> list[Any]:
         return _picked(motions.second_changes(given), [change(change(x), "e") for x in STATE])
 
-    def backwards(given: Arrays) -> list[Any]:
+    def backwards(motions: Motions, given: Arrays) -> list[Any]:
         second = motions.changes_of_gradients(given | _still(given, SAMPLES))
         return _picked(second, (*_changes(motions.moving), *motions.moving))
 
@@ -172,7 +178,7 @@ def _direction(motions: Motions, token: str) -> MotionFunction:
         token,
         takes,
         SAMPLES,
-        lambda given: _picked(motions.changes(given), _changes(STATE)),
+        lambda motions, given: _picked(motions.changes(given), _changes(STATE)),
         lambda: MotionFunction(motions, f"{token}-vjp", (*takes, *SAMPLES), takes, backwards),
         lambda: MotionFunction(motions, f"{token}-jvp", (*takes, *_changes(takes, "e")), SAMPLES, along),
     )

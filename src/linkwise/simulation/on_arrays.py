@@ -9,18 +9,19 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import array_kinds
 from ..codegen.foreign.calls import run_on
-from ..codegen.foreign.function import rows
+from ..codegen.foreign.function import ArrayFunction, rows
 from ..codegen.program.parameters import KINDS, parameter_sizes
 from ..codegen.program.trace import trace
 from ..codegen.runtime.kernel import Kernel
 from ..errors import InputError, SlowPathWarning
+from ..model.parts import Frame
 from ..robot.robot import Robot
 from .adaptive import unit
 from .arguments import chosen_target, thread_count
@@ -28,7 +29,7 @@ from .array_trajectory import ArrayTrajectory, as_kind, known_to_jax
 from .asked import Asked
 from .called import compiled_stepper
 from .cards import on_card
-from .external_forces import ExternalForces, external_forces
+from .external_forces import ExternalForces, external_forces, pushed_frames
 from .gains import PREFIX, WHAT, names_of_gains, with_gains
 from .motion_derivatives import Motions
 from .motion_functions import MotionFunction, motion
@@ -56,6 +57,46 @@ def arrays_of(q0: Any, v0: Any, tau: Any, external: Any, parameters: Any) -> dic
 def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int, asked: Asked) -> ArrayTrajectory:
     """The motion of a robot from states that are arrays of another library; ``given`` are all its arrays, by name."""
     library = array_kinds.common(given)
+    if library not in _LIBRARIES:
+        raise InputError(
+            f"lw.simulate takes no arrays of {library}; {array_kinds.TO_NUMPY[library]} brings them to NumPy"
+        )
+    return ready(robot, library, given, settings, steps, asked).motion()
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A motion as a function of arrays (..., n) of one library, and what it will be called with: ``arrays``, in the
+    order of the function's inputs."""
+
+    library: str
+    task: Task
+    function: MotionFunction
+    arrays: list[Any]
+    own: Mapping[str, Any]  # parameters, and gains of the controller
+    settings: Settings
+    steps: int
+    tau: Any
+
+    def motion(self) -> ArrayTrajectory:
+        q, v = run_on(self.library, self.function, self.arrays)
+        if self.library == "jax":
+            known_to_jax()
+        task, every = self.task, self.settings.every
+        return ArrayTrajectory(
+            task.robot,
+            task.times(0, self.steps // every + 1, every),
+            q,
+            v,
+            replace(self.settings, functions={} if task.controller is None else {"controller": "compiled"}),
+            forces=task.controller if self.tau is None else _at_samples(self.library, self.tau, v, every),
+            parameters={k: x if array_kinds.library(x) else as_kind(self.library, x, q) for k, x in self.own.items()},
+            external_forces=task.external,
+        )
+
+
+def ready(robot: Robot, library: str, given: Mapping[str, Any], settings: Settings, steps: int, asked: Asked) -> Ready:
+    """The motion from states that are arrays of a library, and what else is given as such."""
     asked.refuse_unfit()
     _refuse_unfit(robot, library, settings, asked)
     external, pushed = _external(robot, library, asked.external)
@@ -86,20 +127,7 @@ def moved(robot: Robot, given: Mapping[str, Any], settings: Settings, steps: int
     arrays += pushed
     own = {name: _gain(asked.parameters[name], n) for name, n in gains.items()}
     own |= {name: _numbers(robot, asked.parameters[name], name, n) for name, n in parameters.items()}
-    arrays += own.values()
-    found_q, found_v = run_on(library, function, arrays)
-    if library == "jax":
-        known_to_jax()
-    return ArrayTrajectory(
-        robot,
-        task.times(0, steps // settings.every + 1, settings.every),
-        found_q,
-        found_v,
-        replace(settings, functions={} if task.controller is None else {"controller": "compiled"}),
-        forces=task.controller if asked.tau is None else _at_samples(library, asked.tau, found_v, settings.every),
-        parameters={k: x if array_kinds.library(x) else as_kind(library, x, found_q) for k, x in own.items()},
-        external_forces=external,
-    )
+    return Ready(library, task, function, [*arrays, *own.values()], own, settings, steps, asked.tau)
 
 
 def _at_samples(library: str, tau: Any, v: Any, every: int) -> Any:
@@ -111,10 +139,6 @@ def _at_samples(library: str, tau: Any, v: Any, every: int) -> Any:
 
 def _refuse_unfit(robot: Robot, library: str, settings: Settings, asked: Asked) -> None:
     """Refuse by name what has no gradient, or no meaning on arrays that may not be known yet."""
-    if library not in _LIBRARIES:
-        raise InputError(
-            f"lw.simulate takes no arrays of {library}; {array_kinds.TO_NUMPY[library]} brings them to NumPy"
-        )
     if library == "jax" and not hasattr(sys.modules["jax"], "ffi"):
         raise InputError("lw.simulate on arrays of JAX needs jax.ffi, which this JAX does not have; update it")
     if settings.method not in EXPLICIT or settings.coordinates != "joint":
@@ -174,15 +198,14 @@ def _external(robot: Robot, library: str, given: Any) -> tuple[ExternalForces | 
             raise InputError("on arrays of other libraries external forces must be numbers, or run on symbols")
         return found, []
     if isinstance(given, Mapping):
-        for frame in given:
-            robot.frame(frame)
+        frames: tuple[str | Frame, ...] | None = pushed_frames(robot, given)
         like = next(x for x in given.values() if array_kinds.library(x)) if array_kinds.among(given.values()) else None
         parts = [_tail(x, (6,), f"the force on {k!r}") for k, x in given.items()]
         if like is None:
             parts = [np.concatenate(np.broadcast_arrays(*parts), axis=-1)]
         else:
             parts = [x if array_kinds.library(x) else as_kind(library, x, like) for x in parts]
-        numbers, frames = parts[0] if len(parts) == 1 else _joined(library, parts), tuple(given)
+        numbers = parts[0] if len(parts) == 1 else _joined(library, parts)
     else:
         numbers, frames = _tail(given, (len(robot.bodies), 6), "external"), None
     return ExternalForces(robot, None, frames, np.zeros(numbers.shape[-1])), [numbers]
@@ -224,11 +247,17 @@ def with_unit_quaternions(robot: Robot, library: str, q: Any) -> Any:
     """q with quaternions of unit length."""
     if robot.nq == robot.nv:
         return q
+    (found,) = run_on(library, unit_function(robot), [q])
+    return found
+
+
+def unit_function(robot: Robot) -> ArrayFunction:
+    """q with quaternions of unit length, as a function with derivatives."""
     kernel: Kernel | None = robot._code.get("simulate.unit")
     if kernel is None:
         kernel = Kernel(trace(robot, unit, "unit"))
         robot._code.keep("simulate.unit", kernel)
-    (found,) = run_on(library, kernel.as_function, [q])
+    found: ArrayFunction = kernel.as_function
     return found
 
 
@@ -236,7 +265,7 @@ def with_unit_quaternions(robot: Robot, library: str, q: Any) -> Any:
 
 
 def _module(library: str) -> Any:
-    return sys.modules["torch"] if library == "torch" else sys.modules["jax"].numpy
+    return sys.modules["jax.numpy" if library == "jax" else library]
 
 
 def _joined(library: str, parts: Sequence[Any], axis: int = -1) -> Any:

@@ -123,16 +123,22 @@ def simulate(
     q and v of the trajectory, and gradients go back from these to those, through "semi_implicit_euler", "midpoint" and
     "runge_kutta_4" in joint rates; what else cannot be asked for there is refused by name, and ``check`` has no say.
     ``parameters`` are there also the controller's own, which it takes by keyword alone, (..., n) each or one number.
+    Of arrays of NumPy and CuPy, which carry no gradients, :func:`simulate_vjp` gives them.
     """
-    refuse_unfit(robot, method, coordinates, implicit)
-    every = arguments.whole(every, "every")
-    array_kinds.refuse_all_but_numpy(damping=damping, friction=friction, limits=limits)
-    robot = with_other_damping(robot, damping)
-    own = passive_forces(robot, damping, friction, limits)
-    held, length = flag(hold, "hold"), arguments.positive(step, "step")
-    settings = Settings(method, length, every, 0, held, own, coordinates=coordinates, implicit=implicit)
-    kept = loops.chosen(robot, closing, closing_rate, method, coordinates, settings.step, method in SOLVERS)
-    settings = replace(settings, closing=kept)
+    robot, settings = settings_of(
+        robot,
+        step,
+        method,
+        every,
+        hold,
+        damping,
+        friction,
+        limits,
+        implicit,
+        closing,
+        closing_rate,
+        coordinates,
+    )
     asked = Asked(
         controller,
         tau,
@@ -152,10 +158,7 @@ def simulate(
         settings = replace(settings, tolerances=_tolerances(tolerances))
     given = arrays_of(q0, v0, tau, external, parameters)
     is_foreign = array_kinds.among(given.values())
-    rows = None if tau is None else _rows(robot, tau)
-    if duration is None and steps is None and rows is None:
-        duration = 1.0
-    count = arguments.step_count(duration, steps, settings.step, every, rows)
+    count = count_of(robot, settings, duration, steps, tau)
     if on_card(given.values()) and not wants_gradients(given.values()):
         return moved_on_device(robot, given, settings, count, asked)
     if is_foreign:
@@ -164,6 +167,40 @@ def simulate(
     if robot.loops:
         loops.refuse_open(robot, q, v, arguments.robot_parameters(robot, parameters, batch, q.dtype))
     return _moved(robot, q, v, batch, settings, count, asked)
+
+
+def settings_of(
+    robot: Robot,
+    step: Any,
+    method: str,
+    every: Any,
+    hold: Any,
+    damping: Any,
+    friction: Any,
+    limits: Any,
+    implicit: Any,
+    closing: Any,
+    closing_rate: Any,
+    coordinates: str = "joint",
+) -> tuple[Robot, Settings]:
+    """The robot with the dampers that were asked for, and how its steps are made."""
+    refuse_unfit(robot, method, coordinates, implicit)
+    every = arguments.whole(every, "every")
+    array_kinds.refuse_all_but_numpy(damping=damping, friction=friction, limits=limits)
+    robot = with_other_damping(robot, damping)
+    own = passive_forces(robot, damping, friction, limits)
+    held, length = flag(hold, "hold"), arguments.positive(step, "step")
+    found = Settings(method, length, every, 0, held, own, coordinates=coordinates, implicit=implicit)
+    kept = loops.chosen(robot, closing, closing_rate, method, coordinates, found.step, method in SOLVERS)
+    return robot, replace(found, closing=kept)
+
+
+def count_of(robot: Robot, settings: Settings, duration: Any, steps: Any, tau: Any) -> int:
+    """How many steps there are: those asked for, or the rows of a table of joint forces, or those of a second."""
+    rows = None if tau is None else _rows(robot, tau)
+    if duration is None and steps is None and rows is None:
+        duration = 1.0
+    return arguments.step_count(duration, steps, settings.step, settings.every, rows)
 
 
 def _rows(robot: Robot, tau: Any) -> int:

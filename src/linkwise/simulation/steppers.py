@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
@@ -463,7 +463,7 @@ def _in_shortest_frames(robot: Robot) -> Robot:
 _CHOSEN: dict[str | None, int] = {}  # by the fingerprint of a robot, which one of its forms is the shortest
 
 
-def raise_singular(task: Task, q: np.ndarray, w: np.ndarray) -> None:
+def raise_singular(task: Task, q: np.ndarray, w: np.ndarray) -> NoReturn:
     """Say which joint has no inertia, as forward dynamics does; or at least when."""
     v = task.velocity(q, w)
     task.robot.forward_dynamics(q, v, 0.0 * v, target="numpy")

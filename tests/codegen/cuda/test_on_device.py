@@ -245,6 +245,21 @@ def test_torch_on_the_card():
         robot.mass_times(given[0], given[1].cpu())
 
 
+def test_results_lie_in_graphs_as_fake_tensors_say():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this PyTorch has no CUDA")
+    from linkwise.codegen.foreign import torch_calls
+
+    robot = lw.load("panda")
+    by_number = [torch.tensor(a.T.copy(), device="cuda").T for a in state(robot, 5)]
+    kernel = robot.compile("forward_dynamics")
+    assert kernel(*by_number).stride() == (1, 5)
+    kernel.as_function.register()
+    given = kernel.as_function.token, by_number
+    torch.library.opcheck(torch_calls._operator, given, test_utils="test_faketensor")
+
+
 def test_jax_on_the_card():
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":

@@ -87,6 +87,17 @@ def test_fake_tensors_have_shapes_alone(robot):
     assert type(found).__name__ == "FakeTensor" and found.shape == (5, 2) and found.dtype == torch.float32
 
 
+def test_results_lie_in_graphs_as_fake_tensors_say(robot, monkeypatch):
+    """Also where those of a kernel lie number by number, as a card's do where its inputs do."""
+    from linkwise.codegen.foreign import torch_calls
+
+    function, plain = robot.compile("forward_dynamics").as_function, torch_calls._run
+    function.register()
+    x = [a.T.contiguous().T for a in state(robot, 5)]
+    monkeypatch.setattr(torch_calls, "_run", lambda *given: [y.T.contiguous().T for y in plain(*given)])
+    torch.library.opcheck(torch_calls._operator, (function.token, x), test_utils="test_faketensor")
+
+
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("sort", SORTS)
 def test_jacobians_in_one_go_are_those_row_by_row(robot, sort, strategy):

@@ -26,7 +26,7 @@ from .loop_text import DeviceLoopText
 from .text import KERNEL, ROWS, STRIDED, DeviceText
 from .turns_text import TurnsText
 
-Text = TypeVar("Text", DeviceText, TurnsText, DeviceLoopText)
+Text = TypeVar("Text", bound=DeviceText | TurnsText | DeviceLoopText)
 _REGISTERS = 65536  # of a multiprocessor
 _WORD = 0xFFFFFFFFFFFFFFFF
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..program.turns import Turns
 from .driver import Loaded
@@ -27,6 +27,11 @@ class Lying:
     def words(self) -> list[int]:
         strides = [self.between, self.within] + ([] if self.rows is None else [self.rows])
         return [self.address, *(x & _WORD for x in strides)]
+
+    @property
+    def with_rows(self) -> Lying:
+        """The same with a stride from turn to turn, none where there is one turn alone."""
+        return self if self.rows is not None else replace(self, rows=0)
 
 
 @dataclass(frozen=True)

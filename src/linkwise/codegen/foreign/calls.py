@@ -38,6 +38,8 @@ def run_on(library: str, function: ArrayFunction, arrays: list[Any]) -> list[Any
         from . import jax_calls
 
         return jax_calls.call(function, arrays)
+    if library == "numpy":
+        return function.run(arrays)
     from . import cuda_calls
 
     return cuda_calls.call_cupy(function, arrays)

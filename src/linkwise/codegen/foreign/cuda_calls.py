@@ -64,13 +64,14 @@ def call_cupy(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     if len(devices) > 1:
         raise InputError(f"arrays on several devices in one call ({sorted(devices)}); bring them to one")
     for x in given:
-        if x.dtype.kind == "c" or x.dtype.name == "float16":
-            raise InputError(f"an array holds numbers of {x.dtype}; compiled code is for float64 and float32")
+        refuse_other_numbers(x)
     dtype = "float32" if all(x.dtype.name == "float32" for x in given) else "float64"
     device = devices.pop()
     with cupy.cuda.Device(device):
         found = [cupy.asarray(x, dtype=dtype) for x in arrays]
         batch = function.batch([x.shape for x in found])
+        if function.made_of_loops is not None:
+            return function.made_of_loops(found)
         if all(x.shape[:-1] == batch and x.flags.c_contiguous for x in found):
             outputs = [cupy.empty((*batch, *s), dtype) for s in function.signature.shapes]
             addresses = [x.data.ptr for x in (*found, *outputs)]
@@ -93,6 +94,12 @@ def call_cupy(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
         function.on_device.run([*placed, *out_placed], math.prod(batch), dtype, device, stream)
     del kept
     return outputs
+
+
+def refuse_other_numbers(x: Any) -> None:
+    """Refuse an array of CuPy of a precision that no kernel has."""
+    if x.dtype.kind == "c" or x.dtype.name == "float16":
+        raise InputError(f"an array holds numbers of {x.dtype}; compiled code is for float64 and float32")
 
 
 def run_memory(function: ArrayFunction, inputs: Sequence[Memory], outputs: Sequence[Memory], stream: int) -> None:

@@ -77,6 +77,9 @@ class ArrayFunction:
 
         return run_torch(self, tensors)
 
+    made_of_loops: Callable[[Sequence[Any]], list[Any]] | None = None
+    """The outputs of arrays on a card, where the function is several kernels, each a loop over steps; or None."""
+
     @property
     def on_numpy(self) -> OnNumpy:
         """The same on arrays of NumPy, with its result as whoever calls it has it."""

@@ -9,6 +9,7 @@ inverted is singular are NaN.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,12 +20,16 @@ import numpy as np
 from ...array_kinds import as_arrays
 from ...errors import InputError
 from ...extras import require
+from ..cuda.driver import current_device
 from ..cuda.launch import flat_strides
+from ..cuda.repeats import Turning
+from ..cuda.turns import Lying
+from ..program.repeat import Repeated
 from .function import ArrayFunction
 from .jax_frame import Memory, handler
 from .jax_traced import TracedFunction
 
-_TARGET = "linkwise_call"
+_TARGET, _LOOP = "linkwise_call", "linkwise_loop"
 _FUNCTIONS: dict[str, ArrayFunction] = {}  # by token: what programs of XLA name
 
 
@@ -81,6 +86,45 @@ def _on_cuda(token: str, inputs: list[Memory], outputs: list[Memory], stream: in
     run_memory(_FUNCTIONS[token], inputs, outputs, stream)
 
 
+def call_loop(loop: Repeated, how: Turning, inputs: Sequence[Any], shapes: Sequence[tuple[int, ...] | None]) -> Any:
+    """What is wanted of a loop's outputs on a card, None for the others, as XLA calls it: (rows, n, states) each, or
+    (states, n) for that of the last turn. Inputs that are new at every turn are (turns, n, states) or (turns, n)."""
+    jax = require("jax", "jax", "arrays of JAX")
+    _primitives()  # by which XLA knows the target
+    token = f"{loop.fingerprint}-{sorted(loop.carried.items())}-{sorted(loop.stepped)}"
+    _LOOPS.setdefault(token, loop)
+    dtype = inputs[0].dtype
+    wanted = [k for k, shape in enumerate(shapes) if shape is not None]
+    results = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes if shape is not None]
+    said = json.dumps({"loop": token, "how": how, "wanted": wanted})
+    found = iter(jax.ffi.ffi_call(_LOOP, results)(*inputs, said=said))
+    return [None if shape is None else next(found) for shape in shapes]
+
+
+_LOOPS: dict[str, Repeated] = {}  # by token: what programs of XLA name
+
+
+def _loop_on_cuda(said: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
+    known = json.loads(said)
+    loop, how = _LOOPS[known["loop"]], Turning(*known["how"])
+    first = list(loop.signature.inputs).index(next(iter(loop.carried)))
+    given = [_lying(x, name in loop.stepped) for name, x in zip(loop.signature.inputs, inputs)]
+    found: list[Lying | None] = [None] * len(loop.signature.shapes)
+    for k, y in zip(known["wanted"], outputs):
+        found[k] = _lying(y, len(y.shape) == 3).with_rows
+    states = inputs[first].shape[0]
+    loop.on_device.run(states, how, given, found, inputs[0].dtype.name, current_device(), stream)
+
+
+def _lying(x: Memory, stepped: bool) -> Lying:
+    """(n,), (states, n), (turns, n) or (turns, n, states)."""
+    n = x.shape[1] if stepped else x.shape[-1]
+    if not stepped:
+        return Lying(x.address, 0 if len(x.shape) == 1 else n)
+    states = x.shape[2] if len(x.shape) == 3 else 1
+    return Lying(x.address, int(len(x.shape) == 3), states, n * states)
+
+
 class _Primitives:
     """The two primitives, with their rules."""
 
@@ -93,6 +137,9 @@ class _Primitives:
         self._handlers = {"cpu": handler(_on_cpu, False), "CUDA": handler(_on_cuda, True)}  # XLA keeps their addresses
         for platform, function in self._handlers.items() if hasattr(jax, "ffi") else ():
             jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
+        self._loops = handler(_loop_on_cuda, True)
+        if hasattr(jax, "ffi"):
+            jax.ffi.register_ffi_target(_LOOP, jax.ffi.pycapsule(self._loops), platform="CUDA")
 
         self.call: Any = Primitive(_TARGET)
         self.along: Any = Primitive("linkwise_along")
@@ -103,6 +150,8 @@ class _Primitives:
             primitive.def_abstract_eval(lambda *x, function: self._shapes(function, x))
             mlir.register_lowering(primitive, mlir.lower_fun(lowering, multiple_results=True))
             batching.primitive_batchers[primitive] = self._batched(primitive)
+        on_cards = mlir.lower_fun(self._foreign_on_cards, multiple_results=True)
+        mlir.register_lowering(self.call, on_cards, platform="cuda")
         ad.primitive_jvps[self.call] = self._call_jvp
         ad.primitive_jvps[self.along] = self._along_jvp
         ad.primitive_transposes[self.along] = self._along_transpose
@@ -130,6 +179,11 @@ class _Primitives:
         arrays = tuple(self._spread(x, batch) for x in arrays)
         shapes = [self._jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self._shapes(function, arrays)]
         return self._jax.ffi.ffi_call(_TARGET, shapes)(*arrays, function=_registered(function).token)
+
+    def _foreign_on_cards(self, *arrays: Any, function: ArrayFunction) -> Any:
+        if function.made_of_loops is not None:
+            return function.made_of_loops(arrays)
+        return self._foreign(*arrays, function=function)
 
     def _spread(self, x: Any, batch: tuple[int, ...]) -> Any:
         """An array that no one stride takes through the batch, written out; others stay as they are."""

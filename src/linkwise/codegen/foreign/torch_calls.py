@@ -270,7 +270,7 @@ def _as_operator(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
 
 
 def _called(function: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-    return _run(REGISTERED[function], tensors)
+    return [x.contiguous() for x in _run(REGISTERED[function], tensors)]  # as graphs are told that they lie
 
 
 def _shapes(function: str, tensors: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InputError
 from ...properties import cached_property
 from ...symbols.operations import Operations
-from ..cuda.launch import DeviceFunction
+from ..cuda.repeats import DeviceRepeat
 from ..llvm.repeat import repeat_ir, table_words
 from ..llvm.sine_cosine import VectorType
 from ..runtime.engine import MachineCode
@@ -51,9 +51,9 @@ class Repeated:
         return self._code.fingerprint
 
     @cached_property
-    def on_device(self) -> DeviceFunction:
-        """One turn as a kernel for graphics cards."""
-        return DeviceFunction(self._code)
+    def on_device(self) -> DeviceRepeat:
+        """The loop as a kernel for graphics cards."""
+        return DeviceRepeat(self._code, self.carried, self.stepped)
 
     def is_shorter_than(self, nodes: int) -> bool:
         """Whether its program is no longer than this; what is compiled already counts as short."""

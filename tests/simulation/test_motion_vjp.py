@@ -1,0 +1,162 @@
+"""lw.simulate_vjp: gradients of motions on NumPy's arrays, beside differences of the motion and those of JAX."""
+
+import numpy as np
+import pytest
+from trees import assert_close, derivative
+
+import linkwise as lw
+
+STEPS = 4
+FRAME = {"step": 0.02, "every": 2}
+
+
+def servo(robot, t, q, v, *, stiffness, damping):
+    return robot.gravity_force(q) - stiffness * np.sin(q[..., -robot.nv :]) - damping * v
+
+
+def law(robot, t, q, v):
+    return -3.0 * v + t
+
+
+CASES = {
+    "runge_kutta_4": {"tau": (2, STEPS)},
+    "midpoint": {"tau": (STEPS,), "method": "midpoint"},
+    "semi_implicit_euler": {"tau": (2, STEPS), "method": "semi_implicit_euler"},
+    "parameters": {"inertial": True, "method": "midpoint"},
+    "a controller": {"controller": law, "method": "midpoint"},
+    "a controller, held": {"controller": law, "method": "midpoint", "hold": True},
+    "pushes on frames": {"external": "frames", "method": "semi_implicit_euler"},
+    "pushes on all bodies": {"external": "bodies", "method": "semi_implicit_euler"},
+    "friction and stops": {"friction": 0.3, "damping": 0.2, "limits": (-0.3, 0.3), "method": "midpoint"},
+}
+
+
+def given(robot, case, rng):
+    """Arguments by name."""
+    options = {"steps": STEPS, **FRAME, **CASES[case]}
+    found = {"q0": robot.random_configuration(rng, batch=2), "v0": rng.normal(size=(1, robot.nv))}
+    if "tau" in options:
+        found["tau"] = rng.normal(size=(*options.pop("tau"), robot.nv))
+    if options.pop("inertial", False):
+        found["parameters"] = {"inertial": robot.inertial_parameters}
+    if "external" in options:
+        frames = {robot.tips[-1]: rng.normal(size=(2, 6)), robot.bodies[0].name: rng.normal(size=6)}
+        bodies = rng.normal(size=(len(robot.bodies), 6))
+        found["external"] = frames if options.pop("external") == "frames" else bodies
+    return found, options
+
+
+def apart(x):
+    """The arrays of nested mappings, in order."""
+    return [y for part in x.values() for y in apart(part)] if isinstance(x, dict) else [x]
+
+
+def moved(x, d, t):
+    return {k: moved(y, d[k], t) for k, y in x.items()} if isinstance(x, dict) else x + t * d
+
+
+def directions(robot, x, rng, name=""):
+    if isinstance(x, dict):
+        return {k: directions(robot, y, rng, k) for k, y in x.items()}
+    if name == "inertial":  # bodies that grow stay bodies
+        return x * rng.normal(size=(len(robot.bodies), 1))
+    return rng.normal(size=x.shape)
+
+
+@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_slopes_are_those_of_the_motion(case, floating):
+    """By differences of sixth order along random directions of all arguments at once."""
+    if floating and case == "friction and stops":
+        pytest.skip("limits of joints with quaternions are none")
+    robot = lw.random_tree(2, seed=3, floating=floating, joints=["revolute"])
+    rng = np.random.default_rng(1)
+    arguments, options = given(robot, case, rng)
+    run, back = lw.simulate_vjp(robot, **arguments, **options)
+    plain = lw.simulate(robot, **arguments, **options)
+    assert np.array_equal(run.time, plain.time)
+    for x, y in ((run.q, plain.q), (run.v, plain.v), (run.tau, plain.tau)):
+        assert_close(x, y, 1e-12)
+    weights = [rng.normal(size=x.shape) for x in (run.q, run.v)]
+    slopes = back(*weights)
+    assert list(slopes) == list(arguments)
+    assert [x.shape for x in apart(slopes)] == [x.shape for x in apart(arguments)]
+    along = directions(robot, arguments, rng)
+
+    def value(t):
+        found = lw.simulate(robot, **moved(arguments, along, t), **options)
+        return sum((w * x).sum() for w, x in zip(weights, (found.q, found.v)))
+
+    inner = sum((x * y).sum() for x, y in zip(apart(slopes), apart(along)))
+    assert_close(inner, derivative(value, 1e-3), 1e-7)
+    halves = [back(weights[0]), back(dv=weights[1])]
+    for x, *parts in zip(apart(slopes), *map(apart, halves)):
+        assert_close(sum(parts), x, 1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_they_are_what_jax_gives():
+    """Gains of a controller among them, and a start whose quaternions are of no unit length."""
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    robot = lw.random_tree(2, seed=2, joints=["spherical"])
+    rng = np.random.default_rng(0)
+    q = 1.3 * robot.random_configuration(rng, batch=3)
+    parameters = {"inertial": robot.inertial_parameters, "stiffness": rng.normal(size=(3, robot.nv)), "damping": 0.3}
+    options = {"method": "midpoint", "steps": STEPS, **FRAME}
+
+    def cost(q, parameters):
+        run = lw.simulate(robot, q, controller=servo, parameters=parameters, **options)
+        return (run.q**2).sum() + (run.v**3).sum()
+
+    try:
+        there = [jax.numpy.asarray(q), jax.tree.map(jax.numpy.asarray, parameters)]
+        expected = jax.grad(cost, (0, 1))(*there)
+    finally:
+        jax.config.update("jax_enable_x64", before)
+    run, back = lw.simulate_vjp(robot, q, controller=servo, parameters=parameters, **options)
+    slopes = back(2 * run.q, 3 * run.v**2)
+    assert_close(slopes["q0"], np.asarray(expected[0]), 1e-12)
+    assert slopes["v0"].shape == (robot.nv,)
+    for name, x in slopes["parameters"].items():
+        assert_close(x, np.asarray(expected[1][name]), 1e-12)
+
+
+def test_one_precision_and_one_state():
+    robot = lw.chain(2, seed=1)
+    q, tau = np.array([0.1, 0.2], np.float32), np.ones((3, 2), np.float32)
+    run, back = lw.simulate_vjp(robot, q, tau=tau, method="midpoint")
+    slopes = back(np.ones((4, 2)))
+    assert {x.dtype for x in (run.q, *apart(slopes))} == {np.dtype("float32")}
+    exact = lw.simulate_vjp(robot, q.astype(float), tau=tau.astype(float), method="midpoint")[1](np.ones((4, 2)))
+    assert_close(slopes["tau"], exact["tau"], 1e-5)
+    assert slopes["q0"].shape == (2,) and run.q.shape == (4, 2)
+    none = lw.simulate_vjp(robot, np.zeros((0, 2)), tau=tau, method="midpoint")[1](np.zeros((0, 4, 2)))
+    assert none["q0"].shape == (0, 2) and not none["tau"].any()
+
+
+def test_what_is_refused_is_named():
+    robot = lw.chain(2, seed=1)
+    q = np.zeros(2)
+    for options, said in (
+        ({"method": "rk45"}, "rk45"),
+        ({"method": "variational"}, "variational"),
+        ({"controller": lambda t, q, v: np.linalg.svd(np.outer(q, v))[1]}, "compiled in"),
+        ({"tau": np.zeros((3, 3))}, "tau"),
+        ({"parameters": {"mass": q}}, "mass"),
+        ({"parameters": q}, "named arrays"),
+        ({"parameters": {"inertial": np.array([None])}}, "must be real numbers"),
+        ({"external": {}}, "empty mapping"),
+    ):
+        with pytest.raises(lw.InputError, match=said):
+            lw.simulate_vjp(robot, q, **{"steps": None if "tau" in options else 2, **options})
+    run, back = lw.simulate_vjp(robot, q, steps=2, method="midpoint")
+    for weights, said in (((np.zeros((2, 2)),), r"dq must have shape \(3, 2\)"), ((None, "x"), "dv must be real")):
+        with pytest.raises(lw.InputError, match=said):
+            back(*weights)
+    with pytest.raises(lw.InputError, match="by lw.simulate_vjp"):
+        _ = run.energy
+    torch = pytest.importorskip("torch")
+    with pytest.raises(lw.InputError, match="carry gradients"):
+        lw.simulate_vjp(robot, torch.zeros(2), steps=2)
