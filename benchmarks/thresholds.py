@@ -534,12 +534,17 @@ def loops_on_a_card() -> Iterable[Row]:
     yield ("on a GPU: python benchmarks/gpu.py --loops",)
 
 
+def loops_in_jax() -> Iterable[Row]:
+    yield ("what JAX traces: python benchmarks/traced_by_jax.py --matrices",)
+
+
 MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CHAIN_LINKS": straight_or_loops,
     "ALIGNED_LINKS": aligned_straight_or_loops,
     "LONG_CHAIN": straight_or_loops,
     "CHAIN_CLASSES": most_kinds,
     "LOOPS_FROM": straight_or_loops,
+    "JAX_LOOPS_FROM": loops_in_jax,
     "VALUES_PER_BODY": straight_or_loops,
     "LOOPS_PER_PAIR": most_kinds,
     "MOST_OPERATIONS": straight_or_loops,

@@ -1,7 +1,8 @@
 """What JAX traces itself (target="jax"): body after body, and loops over bodies (rolled=True).
 
-    python benchmarks/traced_by_jax.py           until JAX has compiled it, then a state alone and in a batch of 100
-    python benchmarks/traced_by_jax.py --long    long chains too, as loops alone
+    python benchmarks/traced_by_jax.py               until JAX has compiled it, then a state alone and in a batch of 100
+    python benchmarks/traced_by_jax.py --long        long chains too, as loops alone
+    python benchmarks/traced_by_jax.py --matrices    a humanoid's linearised models alone, in both forms
 
 All is processor time on one core, the least of several runs; forward dynamics comes with its gradient in the forces.
 """
@@ -12,6 +13,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -25,20 +27,27 @@ BOTH = ("panda", "quadruped", "humanoid", "chain 30")
 LONG = (("chain 100", "forward_dynamics"), ("chain 300", "forward_dynamics"), ("chain 30", "linearize_forward"),
         ("chain 100", "linearize_forward"), ("chain 300", "linearize_forward"))  # fmt: skip
 
+MATRICES = ("linearize_inverse", "linearize_forward")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
-    long = parser.parse_args().long
+    parser.add_argument("--matrices", action="store_true")
+    asked = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
     print("| traced by JAX | compiled | a state | of 100 | its gradient | of 100 |\n|---|---|---|---|---|---|")
-    for name in BOTH:
+    for function, rolled in product(MATRICES if asked.matrices else (), (False, True)):
+        kernel = _robot("humanoid").compile(function, target="jax", rolled=rolled)
+        cells = " | ".join(_timed("humanoid", kernel))
+        print(f"| humanoid, {function}, {'loops' if rolled else 'body after body'} | {cells} | | |", flush=True)
+    for name in () if asked.matrices else BOTH:
         for rolled in (False, True):
             kernel = _robot(name).compile("forward_dynamics", target="jax", rolled=rolled)
             gradient = jax.grad(lambda q, v, tau, f=kernel: f(q, v, tau).sum(), argnums=2)
             cells = [*_timed(name, kernel), *_timed(name, gradient)[1:]]
             print(f"| {name}, {'loops' if rolled else 'body after body'} | {' | '.join(cells)} |", flush=True)
-    for name, function in LONG if long else ():
+    for name, function in LONG if asked.long else ():
         kernel = _robot(name).compile(function, target="jax", rolled=True)
         print(f"| {name}, {function}, loops | {' | '.join(_timed(name, kernel))} | | |", flush=True)
 

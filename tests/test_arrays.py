@@ -35,3 +35,21 @@ ELSEWHERE = {"second_derivatives.py": "results of complex steps, no constants"}
 def test_no_algorithm_decides_about_precision(room):
     for file in (Path(lw.__file__).parent / room).rglob("*.py"):
         assert "float32" not in file.read_text() or file.name in ELSEWHERE, f"{file}: use arrays.constant"
+
+
+def test_matrices_of_jax_from_blocks_and_columns():
+    """The same numbers as NumPy's, by other operations."""
+    jnp = pytest.importorskip("jax.numpy")
+    rng = np.random.default_rng(0)
+    heights, widths = (2, 1, 0, 3), (1, 2, 2)
+    blocks = {(0, 1): (2, 2), (1, 0): (1, 1), (1, 2): (1, 2), (3, 2): (3, 2)}
+    numbers = {key: rng.normal(size=(4, *shape)).astype(np.float32) for key, shape in blocks.items()}
+    like = np.zeros((4, 1), np.float32)
+    expected = arrays.from_blocks(numbers, heights, widths, like)
+    found = arrays.from_blocks({k: jnp.asarray(x) for k, x in numbers.items()}, heights, widths, jnp.asarray(like))
+    assert found.dtype == np.float32 and np.array_equal(found, expected)
+    nothing = arrays.from_blocks({}, heights, widths, jnp.asarray(like))
+    assert nothing.shape == (4, 6, 5) and not nothing.any()
+    A = rng.normal(size=(3, 5, 4)).astype(np.float32)
+    for x in rng.normal(size=(2, 3, 4, 1)).astype(np.float32), rng.normal(size=(3, 4, 2)).astype(np.float32):
+        assert np.allclose(arrays.times(jnp.asarray(A), jnp.asarray(x)), A @ x, rtol=1e-5, atol=1e-5)

@@ -149,6 +149,14 @@ def transpose(x: Array) -> Array:
     return x.swapaxes(-1, -2)
 
 
+def times(matrix: Array, x: Array) -> Array:
+    """A matrix times columns (..., n, m). In JAX one column is a sum of products, which XLA makes part of what is
+    around it; a product of matrices it would make by itself, with copies of them before."""
+    if x.shape[-1] != 1 or is_numpy(matrix, x):
+        return matrix @ x
+    return (matrix * transpose(x)).sum(axis=-1, keepdims=True)
+
+
 def sin(x: Array) -> Array:
     return _function("sin", x)
 
@@ -341,23 +349,32 @@ def from_blocks(
     """A (..., Σheights, Σwidths) matrix from its non-zero blocks, keyed by (block row, block column)."""
     xp = namespace(like, *blocks.values())
     batch = np.broadcast_shapes(like.shape[:-1], *(x.shape[:-2] for x in blocks.values()))
+    dtype = np.result_type(_constant_dtype(like), *(x.dtype for x in blocks.values()))
+    if not is_numpy(like, *blocks.values()):
+        return _beside(blocks, heights, widths, lambda *shape: xp.zeros((*batch, *shape), dtype=dtype))
     tops = np.concatenate(([0], np.cumsum(heights))).astype(int)
     lefts = np.concatenate(([0], np.cumsum(widths))).astype(int)
-    shape = (*batch, int(tops[-1]), int(lefts[-1]))
-    dtype = np.result_type(_constant_dtype(like), *(x.dtype for x in blocks.values()))
-    out = xp.zeros(shape, dtype=dtype)
+    out = np.zeros((*batch, int(tops[-1]), int(lefts[-1])), dtype=dtype)
     for (i, j), x in blocks.items():
-        where = (..., slice(tops[i], tops[i + 1]), slice(lefts[j], lefts[j + 1]))
-        out = _with(out, where, x)
+        out[..., tops[i] : tops[i + 1], lefts[j] : lefts[j + 1]] = x
     return out
 
 
-def _with(out: Any, where: Any, x: Array) -> Any:
-    """``out``, which nothing else holds, with x there: a copy in JAX alone."""
-    if hasattr(out, "at"):
-        return out.at[where].set(x)
-    out[where] = x
-    return out
+def _beside(
+    blocks: dict[tuple[int, int], Array], heights: Sequence[int], widths: Sequence[int], zeros: Callable[..., Array]
+) -> Array:
+    """The same without writing into anything: blocks and runs of zeros beside each other, then rows of them."""
+    rows = []
+    for i, height in enumerate(heights):
+        row, empty = [], 0
+        for j, width in enumerate(widths):
+            if (i, j) not in blocks:
+                empty += width
+                continue
+            row += [zeros(height, empty)] * (empty > 0) + [blocks[i, j]]
+            empty = 0
+        rows.append(concatenate([*row, *[zeros(height, empty)] * (empty > 0 or not row)], axis=-1))
+    return concatenate(rows, axis=-2)
 
 
 def symmetric(x: Array) -> Array:

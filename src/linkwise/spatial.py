@@ -70,8 +70,8 @@ def rotation_about(axis: Array, angle: Array) -> Array:
     cos q and ± sin q on symbols.
     """
     c, s = arrays.cos(angle), arrays.sin(angle)
-    if axis.ndim == 1 and arrays.is_eager(axis) and arrays.is_eager(c):
-        return _rotation_of_numbers(axis, c, arrays.as_numpy(s))
+    if axis.ndim == 1 and arrays.is_eager(axis) and not is_symbolic(c):
+        return _rotation_of_numbers(axis, c, s)
     a = [axis[..., i] for i in range(3)]
     tilde = [[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]]
     rows = []
@@ -84,13 +84,16 @@ def rotation_about(axis: Array, angle: Array) -> Array:
     return matrix(rows)
 
 
-def _rotation_of_numbers(axis: np.ndarray, c: np.ndarray, s: np.ndarray) -> np.ndarray:
+def _rotation_of_numbers(axis: np.ndarray, c: Array, s: Array) -> Array:
     """The same in three operations on arrays."""
     x, y, z = axis.tolist()
     tilde = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]], dtype=axis.dtype)
     along = axis[:, None] * axis
     across = _IDENTITY.astype(along.dtype, copy=False) - along
-    turned: np.ndarray = along + c[..., None, None] * across + s[..., None, None] * tilde
+    constants: list[Array] = [along, across, tilde]
+    if not is_numpy(c):
+        constants = [arrays.namespace(c).asarray(x) for x in constants]
+    turned: Array = constants[0] + c[..., None, None] * constants[1] + s[..., None, None] * constants[2]
     return turned
 
 
@@ -342,7 +345,7 @@ class Transform:
 
     def __matmul__(self, f: Array) -> Array:
         if not is_symbolic(f) and not is_symbolic(self.R):
-            return self.matrix @ f
+            return arrays.times(self.matrix, f)
         R = self.rotation
         force = R @ f[..., 3:, :]
         return arrays.concatenate([R @ f[..., :3, :] + skew(self.l) @ force, force], axis=-2)
@@ -384,7 +387,7 @@ class AdjointTransform:
     def __matmul__(self, V: Array) -> Array:
         R, l = self.phi.R, self.phi.l
         if not is_symbolic(V) and not is_symbolic(R):
-            return transpose(self.phi.matrix) @ V
+            return arrays.times(transpose(self.phi.matrix), V)
         w, Rt = V[..., :3, :], self.phi.rotation.T
         return arrays.concatenate([Rt @ w, Rt @ (V[..., 3:, :] - skew(l) @ w)], axis=-2)
 
@@ -447,7 +450,7 @@ class RigidInertia:
 
     def __matmul__(self, V: Array) -> Array:
         if not is_symbolic(V) and not is_symbolic(self.J):
-            return self.matrix @ V
+            return arrays.times(self.matrix, V)
         w, v = V[..., :3, :], V[..., 3:, :]
         tilde = skew(self.h)
         m = np.asarray(self.m)[..., None, None]

@@ -106,6 +106,9 @@ def choose_form(job: Job) -> str:
         job.loops = "yes"
         return f"loops: a chain of {n}"
     if job.target == "jax":
+        if values > thresholds.JAX_LOOPS_FROM and about_in_loops(job) < values / 2:
+            job.loops = "yes"
+            return f"loops: body after body JAX would compile about {values} values"
         _leave_to_jax(job)
         return f"body after body: {n} of them, which run quicker so where they do not take long to compile"
     if values > thresholds.LOOPS_FROM and thresholds.loops_are_worth_a_trial(about_in_loops(job), values):

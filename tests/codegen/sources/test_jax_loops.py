@@ -122,6 +122,9 @@ def test_what_is_traced_as_loops():
     arm = lw.load("panda")
     assert isinstance(arm.compile("forward_dynamics", target="jax", rolled=True), JaxLoopFunction)
     assert isinstance(arm.compile("forward_dynamics", target="jax"), JaxFunction)
+    humanoid = lw.load("humanoid")  # whose linearised forward dynamics alone takes most of a minute body after body
+    assert isinstance(humanoid.compile("forward_dynamics", target="jax"), JaxFunction)
+    assert isinstance(humanoid.compile("linearize_forward", target="jax"), JaxLoopFunction)
     assert isinstance(lw.chain(24, seed=1).compile("gravity_force", target="jax"), JaxLoopFunction)
     assert isinstance(lw.chain(24, seed=1).compile("gravity_force", target="jax", rolled=False), JaxFunction)
     assert isinstance(arm.compile("jacobian", target="jax", frame=arm.tips[0]), JaxFunction)
