@@ -35,13 +35,26 @@ settings.register_profile("linkwise", deadline=None, derandomize=True)
 settings.load_profile("linkwise")
 
 
+MUCH = 500_000  # objects, of which a search frees a million in half a second
+
+
 def pytest_collection_finish():
     """What thousands of tests and a dozen libraries keep for good need not be searched for garbage again and again."""
     gc.collect()
     gc.freeze()
-    # (700, 10, 10) looks every millisecond at what a traced program has so far; (20_000, 20, 20) at each program once
-    # it is there, and again when it is garbage: a quarter of the time of tests that trace much.
-    gc.set_threshold(1_000_000, 5, 20)
+    # Python by itself looks every millisecond at what a traced program has so far, and once more when it is garbage.
+    gc.set_threshold(10_000_000, 5, 20)
+
+
+def pytest_runtest_logfinish():
+    """Programs are looked at once, when their test is done with them."""
+    if gc.get_count()[0] > MUCH:
+        gc.collect(1)
+
+
+def pytest_sessionfinish():
+    """At its end pytest would look for garbage five times, and Python once more, among all that tests have left."""
+    gc.freeze()
 
 
 AS_USERS_HAVE_IT = ("codegen/llvm/", "codegen/rolled/", "codegen/runtime/", "benchmarks/")
