@@ -21,6 +21,7 @@ from unittest import mock
 os.environ["LINKWISE_CACHE"] = "off"
 
 import numpy as np
+from forms import branching
 
 import linkwise as lw
 from linkwise.codegen import thresholds
@@ -36,7 +37,7 @@ from linkwise.codegen.program.schedule import cycles, lifetimes, traffic
 from linkwise.codegen.program.tighten import tightened
 from linkwise.codegen.runtime import engine, result_memory
 from linkwise.codegen.runtime.kernel import Kernel
-from linkwise.dynamics.linearized.models import elimination_products
+from linkwise.dynamics.linearized.models import elimination_products, meeting_pairs
 from linkwise.symbols.outputs import reachable
 from linkwise.symbols.scalar import Graph
 
@@ -397,6 +398,30 @@ def orders() -> Iterable[Row]:
             yield name, kind, reckoned, traffic(tight), most, round(took, 2), round(nanoseconds(Kernel(again)))
 
 
+def orders_tightened() -> Iterable[Row]:
+    yield (
+        "robot",
+        "function",
+        "values",
+        "tightened: first call [s]",
+        "ns a state",
+        "as traced: first call [s]",
+        "ns a state",
+    )
+    trees = [
+        (branching(80, mixed=False), "linearize_forward"),
+        (branching(36, mixed=True), "forward_dynamics_sensitivity"),
+    ]
+    for robot, name in trees:
+        found = []
+        for most in (1 << 30, 0):
+            with mock.patch.object(thresholds, "ORDERS_TIGHTENED", most):
+                found.append(made(robot, name, rolled=False))
+        times = side_by_side([kernel for kernel, _ in found], batch=64)
+        cells = [x for (_, first), ns in zip(found, times) for x in (round(first, 1), round(ns))]
+        yield robot.name, name, len(found[0][0].program.nodes), *cells
+
+
 def fetched_ahead() -> Iterable[Row]:
     yield "states", "fetched ahead [ns]", "not [ns]"
     robot, found = lw.load("humanoid"), []
@@ -478,18 +503,24 @@ def kinds_of_frames() -> Iterable[Row]:
 
 
 def rows_from() -> Iterable[Row]:
-    yield "links", "operations by paths", "by rows"
-    for n in (8, 12, 13, 14, 16, 20):
-        compile_ = lambda m, n=n: lw.chain(n, seed=0).compile("mass_matrix_inverse", rolled=False, method=m)
-        yield n, *(compile_(m).operations.total for m in ("paths", "rows"))
+    yield "links", "axes", "operations by paths", "by rows", "paths [ns]", "rows [ns]"
+    for n in (8, 13, 14, 16, 18, 22, 26):
+        for axes, robot in (("general", lw.chain(n, seed=0)), ("aligned", lw.chain(n))):
+            compile_ = lambda m, r=robot: r.compile("mass_matrix_inverse", rolled=False, method=m)
+            found = [compile_(m) for m in ("paths", "rows")]
+            yield n, axes, *(x.operations.total for x in found), *(round(x) for x in side_by_side(found))
 
 
 def elimination() -> Iterable[Row]:
-    yield "robot", "products per degree of freedom", "operations, Algorithm 4", "Algorithm 6"
-    for robot in (lw.load("panda"), lw.chain(8), lw.chain(14), lw.chain(14, seed=0), lw.load("quadruped")):
-        compile_ = lambda m, r=robot: r.compile("linearize_forward", rolled=False, method=m)
-        counts = [compile_(m).operations.total for m in ("algorithm_4", "algorithm_6")]
-        yield robot.name, round(elimination_products(robot) / robot.nv), *counts
+    yield (
+        "robot", "degrees of freedom", "products", "pairs that meet", "operations, Algorithm 4", "Algorithm 6",
+        "Algorithm 4 [ns]", "Algorithm 6 [ns]",
+    )  # fmt: skip
+    chains = [lw.chain(8), lw.chain(14), *(lw.chain(n, seed=0) for n in (8, 12, 14, 19))]
+    for robot in (lw.load("panda"), *chains, lw.load("quadruped"), lw.load("humanoid")):
+        found = [robot.compile("linearize_forward", rolled=False, method=m) for m in ("algorithm_4", "algorithm_6")]
+        counts = robot.nv, elimination_products(robot), meeting_pairs(robot), *(x.operations.total for x in found)
+        yield robot.name, *counts, *(round(x) for x in side_by_side(found, batch=1024))
 
 
 def most_kernels() -> Iterable[Row]:
@@ -579,6 +610,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "REGISTERS": registers,
     "ORDERS_TRIED": orders,
     "ORDERS_COMPARED": orders,
+    "ORDERS_TIGHTENED": orders_tightened,
     "LATENCIES": orders,
     "LOOK_AHEAD": orders,
     "MOVE_CYCLES": orders,
@@ -593,7 +625,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "QUICKLY_FROM": llvm_levels,
     "LOOPS_QUICKLY_FROM": llvm_levels,
     "ROWS_FROM": rows_from,
-    "ELIMINATION_PRODUCTS": elimination,
+    "ALGORITHM_6_PRODUCTS": elimination,
     "MOST_KERNELS": most_kernels,
     "MOST_EXPLAINED": most_explained,
     "MOST_COMPARED": most_explained,

@@ -197,9 +197,11 @@ STEPS_PER_STATE = 16
 # of 35 degrees of freedom 12 s, 2700 ns against 5 s, 3184 ns.
 STAGED_FROM = 36
 
-# Bytes that the results of a call must have, all together, to be written past the caches. A humanoid's mass matrix,
-# past them against through them: 4 MB 357 ns against 284 ns, 16 MB 375 ns against 474 ns, 64 MB 377 ns against 659 ns.
-STREAMED_BYTES = 1 << 24
+# Bytes that the results of a call must have, all together, to be written past the caches. Mass matrices, past them
+# against through them, of a tree of 22 hinges: 8 MB 108 against 98 ns, 12 MB 110 against 96 ns, 16 MB 112 against 122
+# ns, 24 MB 113 against 190 ns; of a humanoid: 12 MB 207 against 148 ns, 16 MB 214 against 176 ns, 24 MB 217 against 294
+# ns. (The last cache has 32 MB, which others share.)
+STREAMED_BYTES = 15 << 20
 
 # The same of matrices that are made row by row (PRODUCTS_FROM), of which a line is never looked at again. Linearised
 # inverse dynamics of 96 links, past the caches against through them, on a machine with other work: 1.7 MB 17 to 24
@@ -231,6 +233,11 @@ ORDERS_TRIED = 15_000
 
 # Values above which code is in the order of tracing, with no other to compare: that takes 6 µs a value.
 ORDERS_COMPARED = 100_000
+
+# Values above which that order is left as it is. Making the waits in it shorter takes 3 µs a value: linearised forward
+# dynamics of two arms with hands (225,599) 15.3 against 16.8 µs, of a tree of 80 hinges (156,909) 11.6 against 12.7 µs;
+# sensitivities of a tree of 36 bodies of all kinds (390,291) 18.9 against 19.3 µs, first call 6.5 against 5.4 s.
+ORDERS_TIGHTENED = 300_000
 
 # What an order is reckoned to cost: cycles of a product (fused or not), a sum and a quotient until the result is there;
 # instructions that the processor looks ahead; cycles of a move between registers and memory, and of each vector beyond
@@ -355,14 +362,19 @@ LLVM_CODE_GENERATOR = 2
 QUICKLY_FROM = 80_000
 LOOPS_QUICKLY_FROM = 45_000
 
-# Links of a chain from which 𝓜⁻¹ takes fewer operations by rows than by paths: of 13 links 7,969 against 7,934, of 14
-# 8,976 against 9,163.
-ROWS_FROM = 14
+# Links of a chain from which 𝓜⁻¹ is quicker by rows than by paths, in operations and ns a state. Of 13 links 7,969
+# and 148 ns against 7,934 and 121 ns, of 16 links 11,029 and 226 ns against 11,831 and 194 ns, of 18 links 13,284 and
+# 338 ns against 14,844 and 429 ns; of aligned axes 18 links 218 against 202 ns, 26 links 444 against 556 ns.
+ROWS_FROM = 18
 
-# Products per degree of freedom from which Algorithm 6 linearises forward dynamics in fewer operations than Algorithm
-# 4: the arm (28) 6,531 against 4,773, a quadruped (120) 17,095 against 15,697; it is no sharp line, as a chain of 14
-# links (105) has 31,183 against 32,236.
-ELIMINATION_PRODUCTS = 140
+# Products that Algorithm 6, which linearises forward dynamics without 𝓜, is reckoned to take for each degree of
+# freedom, and for each two that meet at a third: where Algorithm 4 takes more in eliminating 𝓜, it is the slower one.
+# By operations and ns a state of Algorithm 4 and of Algorithm 6, and products of the one for each degree of freedom
+# against those of the other: the arm (28, 100) 4,773 and 85, 6,531 and 108; chains of 12 links (78, 100) 20,422 and
+# 412, 24,609 and 419, of 14 links (105, 100) 28,603 and 580, 31,116 and 542; a quadruped (120, 124) 15,697 and 363,
+# 17,095 and 390; a humanoid (282, 166) 76,071 and 1773, 61,146 and 1655; a tree of 28 bodies of all kinds (150, 260)
+# 88,805 and 4755, 137,427 and 6673; two arms with hands (360, 345) 283,565 and 36,410, 216,027 and 25,327.
+ALGORITHM_6_PRODUCTS = (100, 4)
 
 # Kernels that a robot keeps beside its quick entries. One takes memory and, where it is not on disk, a first call: the
 # arm's Jacobian for another frame 0.4 MB and 0.2 s, its operational inertia 1.7 MB and 0.4 s. So a robot holds 100 to

@@ -126,7 +126,7 @@ METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_row
 
 
 def quickest(model: Model, rows_from: int) -> str:
-    """The method with the fewest operations for this robot, by its structure; rows where no path can be followed.
+    """The method that is quickest for this robot, by its structure; rows where no path can be followed.
 
     On chains of ``rows_from`` links and more that is rows too.
     """

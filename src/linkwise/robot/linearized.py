@@ -111,10 +111,10 @@ class Linearized(Calls):
     ) -> linear.ForwardLinearization:
         """δa = Minv δτ + dv δv + dq δq: ``.Minv``, ``.dv``, ``.dq``, each (..., nv, nv) (LD §4).
 
-        ``method`` is any of :data:`linkwise.FORWARD_LINEARIZATIONS`, by default the one with the fewest operations
-        for this robot. ``.state_space()`` makes A and B of it.
+        ``method`` is any of :data:`linkwise.FORWARD_LINEARIZATIONS`, by default the one that is quickest
+        for this robot, by its structure. ``.state_space()`` makes A and B of it.
         """
-        name = linear.quickest_forward(self, thresholds.ELIMINATION_PRODUCTS) if method is None else method
+        name = linear.quickest_forward(self, *thresholds.ALGORITHM_6_PRODUCTS) if method is None else method
         run = choose(FORWARD_LINEARIZATIONS, name, "linearisation of forward dynamics")
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
         found = linear.linearize_forward(self, q, v, tau, f, run)

@@ -3,8 +3,8 @@
 Any order with arguments first is right. Depth first from the outputs finishes one limb before it starts the next;
 the order of tracing follows the sweeps. In either, what ends the wait of others is then computed as soon as it can be
 (:mod:`.tighten`). Which order is best depends on the function, so that both are tried, and the one taken that costs
-least; of long code the one in which values wait the shortest time. Where code is to be made soon
-(:mod:`..levels`) the order of tracing is taken as it is.
+least; of long code the one in which values wait the shortest time. Where code is very long, or to be made soon
+(:mod:`..levels`), the order of tracing is taken as it is.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def schedule(
     """
     angles = _angles(needed)
     by_tracing = _by_tracing(needed, angles)
+    if len(needed) > thresholds.ORDERS_TIGHTENED:
+        return by_tracing
     if len(needed) > thresholds.ORDERS_COMPARED:
         return tightened(by_tracing, uses)
     from_last = reachable([*angles, *reversed(guards), *reversed(roots)])

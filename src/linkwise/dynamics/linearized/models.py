@@ -244,17 +244,19 @@ FORWARD_LINEARIZATIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def quickest_forward(model: Model, many_products: int) -> str:
-    """The method with the fewest operations for this robot, by its structure; by walks where those are all there is.
+def quickest_forward(model: Model, products_of_one: int, products_of_two: int) -> str:
+    """The method that is quickest for this robot, by its structure; by walks where those are all there is.
 
-    Algorithm 6 is that too where Algorithm 4 would take ``many_products`` per degree of freedom, and more.
+    Algorithm 4 takes :func:`elimination_products`, where Algorithm 6 takes about ``products_of_one`` for each degree of
+    freedom and ``products_of_two`` for each two of :func:`meeting_pairs`.
     """
     if model.couplings:
         return "algorithm_4"
     if not model.tree.has_single_bodies:
         return "algorithm_6"
     spinning = any(c.spin is not None for c in model.constants())
-    return "algorithm_4" if spinning or elimination_products(model) < many_products * model.nv else "algorithm_6"
+    instead = products_of_one * model.nv + products_of_two * meeting_pairs(model)
+    return "algorithm_4" if spinning or elimination_products(model) < instead else "algorithm_6"
 
 
 def elimination_products(model: Model) -> int:
@@ -262,10 +264,21 @@ def elimination_products(model: Model) -> int:
 
     For every degree of freedom, those outboard of it times those related to it.
     """
+    return sum(r * out * (out + to_base - r) for r, out, to_base in _freedoms(model))
+
+
+def meeting_pairs(model: Model) -> int:
+    """How many two degrees of freedom are neither inboard of the other, but both outboard of a third."""
+    related = sum(r * (2 * to_base - r) for r, _, to_base in _freedoms(model))
+    return sum(out**2 for r, out, to_base in _freedoms(model) if r and to_base == r) - related
+
+
+def _freedoms(model: Model) -> list[tuple[int, int, int]]:
+    """Of each body's joint, its degrees of freedom, those from it outward, and those from it to the base."""
     sizes = [j.kind.nv for j in model.joints]
     inboard = model.tree.outward(lambda to_base, r: to_base + r, 0, sizes)
     outboard = model.tree.inward(lambda out, r: (out + r, out + r), 0, sizes)
-    return sum(r * out * (out + to_base - r) for r, out, to_base in zip(sizes, outboard, inboard))
+    return list(zip(sizes, outboard, inboard))
 
 
 def linearize_forward(
