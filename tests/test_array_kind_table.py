@@ -67,11 +67,10 @@ def written():
     return found
 
 
+@cache
 def robots():
-    """Chains; one whose tip can move in all directions; one with coupled joints: a call needs one of them."""
-    yield lw.chain(2)
-    yield lw.random_tree(1, seed=2, joints=["free"])
-    yield coupled_robot()
+    """A chain; one whose tip can move in all directions; one with coupled joints: a call needs one of them."""
+    return lw.chain(2, seed=1), lw.random_tree(1, seed=2, joints=["free"]), coupled_robot()
 
 
 def arrays(x):
