@@ -22,10 +22,12 @@ from ..program.signature import Signature
 from ..runtime.kernel import Kernel
 from ..runtime.rolled_kernel import RolledKernel
 from .calls import at_once_for_torch
+from .named import Named
 
 OnNumpy = Callable[..., Any]  # on arrays of NumPy, (..., n) each, as the caller has the result
 Makers = Callable[[], Kernel | None]
-REGISTERED: dict[str, ArrayFunction] = {}  # by token: what graphs of torch.compile name
+# What graphs of PyTorch name. Nobody says when a graph is gone: those that were named last are held.
+IN_GRAPHS = Named(256, "graphs of PyTorch hold the 256 functions that were last used in them, and it is none of these")
 
 
 class ArrayFunction:
@@ -50,7 +52,7 @@ class ArrayFunction:
     @at_once_for_torch
     def register(self) -> None:
         """From now on the function is found by its token, which is there too."""
-        REGISTERED[self.token] = self
+        IN_GRAPHS.named(self)
 
     @property
     def vjp(self) -> ArrayFunction:
@@ -167,7 +169,10 @@ class Function(ArrayFunction):
 
     @cached_property
     def token(self) -> str:
-        return self._token or f"{self.signature.name}-{self.kernel.fingerprint}"
+        """A method and a kernel of the same code are not the same: methods have derivatives and checks of their own."""
+        makers = (self._make_on_numpy, self._make_vjp, self._make_jvp)
+        own = "-".join(str(int(make is not None)) for make in makers)
+        return self._token or f"{self.signature.name}-{self.kernel.fingerprint}-{own}"
 
     @cached_property
     def on_device(self) -> DeviceFunction | DeviceLoops:

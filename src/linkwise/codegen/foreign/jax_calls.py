@@ -28,9 +28,11 @@ from ..program.repeat import Repeated
 from .function import ArrayFunction
 from .jax_frame import Memory, handler
 from .jax_traced import TracedFunction
+from .named import Named
 
 _TARGET, _LOOP = "linkwise_call", "linkwise_loop"
-_FUNCTIONS: dict[str, ArrayFunction] = {}  # by token: what programs of XLA name
+# What programs of XLA name. Each holds what it calls; a few are held for what still runs as its program is let go.
+_IN_PROGRAMS = Named(16, "programs of JAX that are loaded and not compiled here hold none")
 
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -63,18 +65,30 @@ def call_traced(function: TracedFunction, arrays: Sequence[Any]) -> list[Any]:
         dtype = jax.numpy.result_type(float)
     found = [x.astype(dtype) for x in arrays]
     function.batch([tuple(x.shape) for x in found])
-    return list(_primitives().call.bind(*found, function=function))
+    return list(_primitives().call.bind(*found, function=_registered(function)))
 
 
 def _registered(function: ArrayFunction) -> ArrayFunction:
+    _held_weakly().add(type(function))
     if isinstance(function, TracedFunction):  # which XLA does not call
         return function
-    _FUNCTIONS.setdefault(function.token, function)
-    return function
+    return _IN_PROGRAMS.named(function)
+
+
+@lru_cache(maxsize=1)
+def _held_weakly() -> set[type]:
+    """JAX remembers shapes under what its calls are given, 2,048 of them; it forgets those of these kinds that nobody
+    has. (That is no part of what JAX promises: where there is no such set it holds so many and no more.)"""
+    try:
+        from jax._src.util import weakref_cache_key_types
+    except ImportError:
+        return set()
+    kinds: set[type] = weakref_cache_key_types
+    return kinds
 
 
 def _on_cpu(token: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
-    function = _FUNCTIONS[token]
+    function = _IN_PROGRAMS[token]
     results = [y.on_cpu() for y in outputs]
     if all(math.prod(y.shape[: len(y.shape) - len(s)]) for y, s in zip(outputs, function.signature.shapes)):
         function.run_into([x.on_cpu() for x in inputs], results)
@@ -83,7 +97,7 @@ def _on_cpu(token: str, inputs: list[Memory], outputs: list[Memory], stream: int
 def _on_cuda(token: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
     from .cuda_calls import run_memory
 
-    run_memory(_FUNCTIONS[token], inputs, outputs, stream)
+    run_memory(_IN_PROGRAMS[token], inputs, outputs, stream)
 
 
 def call_loop(loop: Repeated, how: Turning, inputs: Sequence[Any], shapes: Sequence[tuple[int, ...] | None]) -> Any:
@@ -148,10 +162,10 @@ class _Primitives:
             primitive.multiple_results = True
             primitive.def_impl(self._eager(primitive))
             primitive.def_abstract_eval(lambda *x, function: self._shapes(function, x))
-            mlir.register_lowering(primitive, mlir.lower_fun(lowering, multiple_results=True))
+            mlir.register_lowering(primitive, _holding(mlir.lower_fun(lowering, multiple_results=True)))
             batching.primitive_batchers[primitive] = self._batched(primitive)
         on_cards = mlir.lower_fun(self._foreign_on_cards, multiple_results=True)
-        mlir.register_lowering(self.call, on_cards, platform="cuda")
+        mlir.register_lowering(self.call, _holding(on_cards), platform="cuda")
         ad.primitive_jvps[self.call] = self._call_jvp
         ad.primitive_jvps[self.along] = self._along_jvp
         ad.primitive_transposes[self.along] = self._along_transpose
@@ -162,23 +176,31 @@ class _Primitives:
 
     def _eager(self, primitive: Any) -> Any:
         def run(*x: Any, function: ArrayFunction) -> Any:
-            if not self._jax.config.jax_disable_jit:
-                return _jitted(primitive, function)(*x)
             called = function if primitive is self.call else function.jvp
-            if isinstance(called, TracedFunction):
+            if not isinstance(called, TracedFunction) and called.made_of_loops is None:
+                jitted = _jitted_by_name(_registered(called).token, called.signature.shapes)
+            elif isinstance(called, TracedFunction) and self._jax.config.jax_disable_jit:
                 return called.traced(*x)
+            else:
+                jitted = _jitted(primitive, function)
+            if not self._jax.config.jax_disable_jit:
+                return jitted(*x)
             with self._jax.disable_jit(False):  # there is nothing in a foreign call to go through step by step
-                return _jitted(primitive, function)(*x)
+                return jitted(*x)
 
         return run
 
     def _foreign(self, *arrays: Any, function: ArrayFunction) -> Any:
         if isinstance(function, TracedFunction):
             return function.traced(*arrays)
+        return self.by_name(_registered(function).token, function.signature.shapes, arrays)
+
+    def by_name(self, token: str, tails: Sequence[tuple[int, ...]], arrays: Sequence[Any]) -> Any:
+        """The call of what has this token, with results (..., *tail)."""
         batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
         arrays = tuple(self._spread(x, batch) for x in arrays)
-        shapes = [self._jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self._shapes(function, arrays)]
-        return self._jax.ffi.ffi_call(_TARGET, shapes)(*arrays, function=_registered(function).token)
+        shapes = [self._jax.ShapeDtypeStruct((*batch, *tail), arrays[0].dtype) for tail in tails]
+        return self._jax.ffi.ffi_call(_TARGET, shapes)(*arrays, function=token)
 
     def _foreign_on_cards(self, *arrays: Any, function: ArrayFunction) -> Any:
         if function.made_of_loops is not None:
@@ -250,7 +272,25 @@ def _primitives() -> _Primitives:
     return _Primitives(require("jax", "jax", "arrays of JAX"))
 
 
+def _holding(lowering: Any) -> Any:
+    """A rule by which the program that is made holds the function that it names."""
+
+    def lower(context: Any, *arrays: Any, function: ArrayFunction) -> Any:
+        context.module_context.add_keepalive(function)
+        return lowering(context, *arrays, function=function)
+
+    return lower
+
+
 @lru_cache(maxsize=4096)
+def _jitted_by_name(token: str, tails: tuple[tuple[int, ...], ...]) -> Any:
+    """A call as a program that holds a name alone: JAX keeps programs, and what they hold, for long."""
+    import jax
+
+    return jax.jit(lambda *x: _primitives().by_name(token, tails, x))
+
+
+@lru_cache(maxsize=64)
 def _jitted(primitive: Any, function: ArrayFunction) -> Any:
     import jax
 

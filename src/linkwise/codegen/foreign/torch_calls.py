@@ -23,7 +23,7 @@ from torch.autograd import forward_ad
 from ...array_kinds import as_arrays
 from ...errors import InputError
 from .calls import AT_ONCE
-from .function import REGISTERED, ArrayFunction
+from .function import IN_GRAPHS, ArrayFunction
 
 _WHOLE = (torch.float64, torch.float32)
 _NUMPYS = frozenset({np.dtype(np.float64), np.dtype(np.float32)})
@@ -270,12 +270,12 @@ def _as_operator(function: ArrayFunction, tensors: Sequence[Any]) -> list[Any]:
 
 
 def _called(function: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [x.contiguous() for x in _run(REGISTERED[function], tensors)]  # as graphs are told that they lie
+    return [x.contiguous() for x in _run(IN_GRAPHS[function], tensors)]  # as graphs are told that they lie
 
 
 def _shapes(function: str, tensors: Any) -> Any:
     batch = torch.broadcast_shapes(*(x.shape[:-1] for x in tensors))
-    return [tensors[0].new_empty((*batch, *s)) for s in REGISTERED[function].signature.shapes]
+    return [tensors[0].new_empty((*batch, *s)) for s in IN_GRAPHS[function].signature.shapes]
 
 
 def _operator_vmap(info: Any, dims: Any, function: str, tensors: Any) -> Any:
@@ -290,7 +290,7 @@ def _operator_forward(keys: Any, function: str, *tensors: Any) -> Any:
 
 
 def _operator_keep(ctx: Any, inputs: Any, output: Any) -> None:
-    _keep(ctx, (REGISTERED[inputs[1]], *inputs[2:]), output)
+    _keep(ctx, (IN_GRAPHS[inputs[1]], *inputs[2:]), output)
 
 
 def _operator_backward(ctx: Any, *weights: Any) -> Any:
@@ -325,6 +325,6 @@ _LIBRARY.define("call(str function, Tensor[] tensors) -> Tensor[]", tags=(torch.
 _operator: Any = torch.ops.linkwise.call.default
 _LIBRARY.impl("call", _called, "CompositeExplicitAutograd")
 _LIBRARY.impl("call", _operator_in_autograd, "Autograd", with_keyset=True)
-_LIBRARY.impl("call", lambda function, tensors: _call_in_old_vmap(REGISTERED[function], tensors), "Batched")
+_LIBRARY.impl("call", lambda function, tensors: _call_in_old_vmap(IN_GRAPHS[function], tensors), "Batched")
 torch.library.register_fake("linkwise::call", _shapes, lib=_LIBRARY)
 torch.library.register_vmap("linkwise::call", _operator_vmap, lib=_LIBRARY)

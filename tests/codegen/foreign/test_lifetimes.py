@@ -1,0 +1,127 @@
+"""How long robots live that other libraries were called with: as long as someone has them, or what was made of them."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.codegen.foreign import function
+from linkwise.codegen.foreign.named import Named
+
+MANY = 20
+
+
+@pytest.fixture
+def jax():
+    found = pytest.importorskip("jax")
+    before = found.config.jax_enable_x64
+    found.config.update("jax_enable_x64", True)
+    yield found
+    found.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason='PyTorch is not installed: pip install "linkwise[torch]"')
+
+
+def pendulum(k):
+    return lw.chain(1, seed=k)
+
+
+def left(use, count=MANY):
+    """How many of so many robots are there after each has been used once and let go."""
+    known = []
+    for k in range(count):
+        robot = pendulum(k)
+        known.append(weakref.ref(robot))
+        use(robot)
+        del robot
+    gc.collect()
+    return sum(x() is not None for x in known)
+
+
+def in_jax(jax):
+    x = jax.numpy.array([0.3])
+
+    def squared(robot):
+        return lambda q: (robot.gravity_force(q) ** 2).sum()
+
+    return {
+        "call": lambda robot: robot.gravity_force(x),
+        "kernel": lambda robot: robot.compile("gravity_force")(x),
+        "method": lambda robot: jax.jit(robot.gravity_force)(x),
+        "grad": lambda robot: jax.grad(squared(robot))(x),
+        "vmap": lambda robot: jax.jit(jax.vmap(jax.jacfwd(robot.gravity_force)))(x[None]),
+        "scan": lambda robot: jax.lax.scan(lambda q, _: (robot.gravity_force(q), None), x, None, 3),
+    }
+
+
+@pytest.mark.parametrize("use", ["call", "kernel", "method", "grad", "vmap", "scan"])
+def test_jax_lets_robots_go(jax, monkeypatch, use):
+    from linkwise.codegen.foreign import jax_calls
+
+    monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, ""))
+    assert left(in_jax(jax)[use]) <= 3
+
+
+def test_what_was_made_of_a_robot_by_jax_holds_it(jax, monkeypatch):
+    """A program, a gradient and a derivative, all others gone meanwhile; and of two equal robots either does."""
+    from linkwise.codegen.foreign import jax_calls
+
+    monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(1, ""))
+    x = jax.numpy.array([0.3])
+    robot, twin = pendulum(100), pendulum(100)
+    expected = robot.gravity_force(np.array([0.3])), robot.linearize_inverse([0.3], [0.0], [0.0]).dq[0]
+    program = jax.jit(robot.gravity_force).lower(x).compile()
+    _, back = jax.vjp(robot.gravity_force, x)
+    later = jax.jit(twin.gravity_force).lower(x).compile()
+    text = jax.make_jaxpr(robot.gravity_force)(x)
+    del robot
+    left(in_jax(jax)["call"], 3)
+    assert np.allclose(program(x), expected[0], rtol=1e-13, atol=0)
+    assert np.allclose(back(jax.numpy.ones(1))[0], expected[1], rtol=1e-12, atol=0)
+    assert np.allclose(jax.core.eval_jaxpr(text.jaxpr, text.consts, x)[0], expected[0], rtol=1e-13, atol=0)
+    del program, back, text, twin
+    left(in_jax(jax)["call"], 3)
+    assert np.allclose(later(x), expected[0], rtol=1e-13, atol=0)
+
+
+def calling(robot):
+    return lambda q: robot.gravity_force(q)
+
+
+def test_torch_lets_robots_go(torch):
+    x = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
+    assert left(lambda robot: robot.gravity_force(x).sum().backward()) == 0
+    assert left(lambda robot: torch.func.jacfwd(robot.gravity_force)(x.detach())) == 0
+
+
+def test_graphs_of_torch_hold_so_many(torch, monkeypatch):
+    """Nobody says when a graph is gone; one whose function is, says so."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    from linkwise.codegen.foreign import torch_calls
+
+    few = Named(3, "only 3 are held")
+    monkeypatch.setattr(function, "IN_GRAPHS", few)
+    monkeypatch.setattr(torch_calls, "IN_GRAPHS", few)
+    x = torch.tensor([0.3], dtype=torch.float64)
+    graphs = []
+    assert left(lambda robot: graphs.append(make_fx(calling(robot))(x))) == 3
+    assert torch.equal(graphs[-1](x), pendulum(MANY - 1).gravity_force(x))
+    with pytest.raises(lw.InputError, match="gravity_force, is there no longer: only 3 are held; keep its robot"):
+        graphs[0](x)
+
+
+def test_equal_robots_share_what_is_held(torch):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x = torch.tensor([0.3], dtype=torch.float64)
+    robots = [pendulum(7) for _ in range(5)]
+    held = len(function.IN_GRAPHS._last)
+    for robot in robots:
+        make_fx(calling(robot))(x)
+    assert len(function.IN_GRAPHS._last) <= held + 1
