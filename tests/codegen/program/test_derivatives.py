@@ -1,5 +1,7 @@
 """Derivatives of programs against complex steps, finite differences and each other."""
 
+import pickle
+
 import numpy as np
 import pytest
 from kernel_calls import arguments
@@ -158,3 +160,68 @@ def test_gradients_are_the_same_to_the_last_digit_at_every_level(monkeypatch):
         given = np.random.default_rng(0).normal(size=(len(kernel.signature.inputs), 20, 3))
         found.append(kernel(*given))
     assert all(np.array_equal(x, y) for x, y in zip(*found, strict=True))
+
+
+# --- the shape of weights ----------------------------------------------------------------------------------
+
+
+def double(x):
+    return np.asarray(x.detach().numpy() if hasattr(x, "detach") else x)
+
+
+def libraries():
+    torch = pytest.importorskip("torch", reason='PyTorch is not installed: pip install "linkwise[torch]"')
+    jax = pytest.importorskip("jax")
+    return {"numpy": np.asarray, "lists": np.ndarray.tolist, "torch": torch.tensor, "jax": jax.numpy.asarray}
+
+
+@pytest.mark.parametrize("library", ["numpy", "lists", "torch", "jax"])
+@pytest.mark.parametrize("batch", [(), (1,), (4,), (3, 1)])
+def test_weights_have_the_shape_of_results(library, batch):
+    """Of matrices, rows, numbers, several results; and in a row, as other inputs. A gradient is Σ weight · ∂output."""
+    as_theirs = libraries()[library]
+    robot, rng = lw.chain(2, seed=1), np.random.default_rng(0)
+    q = rng.normal(size=(*batch, 2))
+    functions = {
+        "matrix": lambda robot, q: robot.mass_matrix(q),
+        "row": lambda robot, q: robot.mass_matrix(q)[..., :1, :],
+        "column": lambda robot, q: robot.mass_matrix(q)[..., :, :1],
+        "number": lambda robot, q: robot.potential_energy(q),
+        "several": lambda robot, q: (robot.mass_matrix(q), robot.gravity_force(q)),
+    }
+    for name, function in functions.items():
+        kernel = lw.compile(function, robot)
+        slopes = kernel.jacobian("q")(q)
+        slopes = slopes if isinstance(slopes, tuple) else (slopes,)
+        weights = [rng.normal(size=x.shape[:-1]) for x in slopes]
+        flat = [(w[..., None] * x).reshape((*batch, -1, 2)).sum(axis=-2) for w, x in zip(weights, slopes)]
+        rows = [w.reshape((*batch, -1)) for w in weights]
+        for given in (weights, rows):
+            found = double(kernel.vjp()(*map(as_theirs, (q, *given))))
+            single = library == "jax" and found.dtype == np.float32
+            limit = 1e-5 if single else 1e-11
+            assert found.shape == q.shape and np.allclose(found, sum(flat), rtol=limit, atol=limit), name
+
+
+def test_one_row_of_weights_for_all_states():
+    robot = lw.chain(2, seed=1)
+    kernel = robot.compile("mass_matrix")
+    q, w = np.random.default_rng(0).normal(size=(5, 2)), np.arange(4.0).reshape(2, 2)
+    expected = np.einsum("ij,bijk->bk", w, kernel.jacobian("q")(q))
+    for weights in (w, w.ravel(), w[None], w.tolist()):
+        assert np.allclose(kernel.vjp()(q, weights), expected, rtol=1e-12, atol=1e-12)
+    second = kernel.vjp().vjp()  # whose weights are of q's gradient, and those before them as they were
+    for weights in (w, w.ravel()):
+        by_q, by_w = second(q, weights, np.ones(2))
+        assert by_q.shape == (5, 2) and np.allclose(by_w, kernel.jvp()(q, np.ones((5, 2))).reshape(5, 4))
+    with pytest.raises(lw.InputError, match=r"w0 must have shape \(\.\.\., 4\), got \(2, 3\)"):
+        kernel.vjp()(q, np.ones((2, 3)))
+    assert pickle.loads(pickle.dumps(kernel.vjp()))(q, w).shape == (5, 2)
+
+
+def test_weights_in_torchs_compiled_functions():
+    torch = pytest.importorskip("torch", reason='PyTorch is not installed: pip install "linkwise[torch]"')
+    gradients = lw.chain(2, seed=1).compile("mass_matrix").vjp()
+    q, w = torch.rand(5, 2, dtype=torch.float64), torch.rand(5, 2, 2, dtype=torch.float64)
+    compiled = torch.compile(lambda q, w: gradients(q, w), backend="aot_eager", fullgraph=True)
+    assert torch.equal(compiled(q, w), gradients(q, w))

@@ -161,10 +161,15 @@ class Kernel(Remade):
         return made(Kernel(derivative.jvp(self.program)), self.jvp)
 
     def vjp(self) -> Kernel:
-        """A kernel for gradients of weighted outputs: takes inputs, then weights; gives one array per input."""
-        from ..program import derivative
+        """A kernel for gradients of weighted outputs: takes the inputs, then weights in the shape of each output or in
+        a row; gives one array per input."""
+        return self._adjoint({})
 
-        return made(Kernel(derivative.vjp(self.program)), self.vjp)
+    def _adjoint(self, known: dict[str, tuple[int, ...]]) -> Kernel:
+        from ..program import derivative
+        from .adjoint_kernel import AdjointKernel
+
+        return made(AdjointKernel(derivative.vjp(self.program), self.signature.shapes, known), self.vjp)
 
     def code(self, dtype: Any) -> MachineCode:
         """The machine code for a precision."""
@@ -268,6 +273,8 @@ class Kernel(Remade):
         if array_kinds.among(arrays):
             return self._on_foreign(arrays, out, threads)
         return self._on_arrays(*arrays) if out is None and threads is None else self.run(arrays, out, threads)[0]
+
+    on_rows = __call__  # for who has all inputs as arrays (..., n), whatever a kernel takes besides
 
     @cached_property
     def _on_arrays(self) -> Callable[..., Any]:
