@@ -186,6 +186,10 @@ def trace_in_normal_form(job: Job) -> str | None:
             job.traced.append((name, _traced(job, form if free else stand_in(job.robot, form))))
     chosen, job.program = shortest(job.traced)
     counts = [f"{program.operations.total} in {name}" for name, program in job.traced[1:]]
+    for _, program in job.traced:
+        if program is not job.program and job.facts is not None:  # a user's function may have kept its symbols
+            program.discard()
+    job.traced = []
     return f"{', '.join(counts)}; taken: {chosen}" if counts else None
 
 
@@ -377,7 +381,10 @@ def _promising_frames(job: Job) -> tuple[str, Any]:
 def _operations(method: Any, robot: Any, patient: bool) -> int:
     trial = method_job(robot, method, None, {}, patient=patient)
     read_arguments(trial)
-    return _traced(trial, robot).operations.total
+    program = _traced(trial, robot)
+    count = program.operations.total
+    program.discard()
+    return count
 
 
 def _traced(job: Job, robot: Any) -> Program:

@@ -453,11 +453,18 @@ def _in_shortest_frames(robot: Robot) -> Robot:
     models: list[Robot] = [robot, *(form for _, form in normal_forms(robot))]
     chosen = _CHOSEN.get(robot.fingerprint)
     if chosen is None:
-        call = lambda model, q, v, tau: model.forward_dynamics(q, v, tau)
-        chosen = min(range(len(models)), key=lambda i: trace(models[i], call).operations.total)
+        chosen = min(range(len(models)), key=lambda i: _operations(models[i]))
         if robot.fingerprint is not None:
             _CHOSEN[robot.fingerprint] = chosen
     return models[chosen]
+
+
+def _operations(robot: Robot) -> int:
+    """Of forward dynamics in the robot's frames."""
+    program = trace(robot, lambda model, q, v, tau: model.forward_dynamics(q, v, tau))
+    count = program.operations.total
+    program.discard()
+    return count
 
 
 _CHOSEN: dict[str | None, int] = {}  # by the fingerprint of a robot, which one of its forms is the shortest

@@ -87,6 +87,11 @@ class Graph:
         """How many nodes there are."""
         return len(self._of_values) + len(self._others)
 
+    def discard(self) -> None:
+        """Forget the nodes, when no more will be made: with them it is a cycle, and waits for a search for garbage."""
+        del self._of_values, self._others
+        self.guards, self.conditions, self.changes_of_carries = [], [], None
+
     def refuse_length(self) -> None:
         """Refuse more values than there may be, which no sum came after."""
         if self.count > self.most:

@@ -1,5 +1,8 @@
 """In which frames programs are traced: results never show it, and what is in joint space alone gets the shortest."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ from linkwise.codegen.facts import catalogue
 from linkwise.codegen.program.trace import trace
 from linkwise.model.normal_form import normal_form
 from linkwise.symbols.results import flatten
+from linkwise.symbols.scalar import Graph
 
 HAND = "panda_hand_tcp"
 
@@ -116,3 +120,23 @@ def test_expressions_whose_frames_cannot_be_seen():
     shown += [op.H @ (op.phi + op.phi.T) @ op.K, op.G.T @ op.M.inv() @ op.G, op.J.T @ op.J]
     assert all(is_frame_free(x.expression) for x in free)
     assert not any(is_frame_free(x.expression) for x in shown)
+
+
+def test_programs_in_other_frames_are_freed_when_one_is_taken(monkeypatch):
+    """Without waiting for a search for garbage: the values of a program and what finds them again hold each other."""
+    graphs = weakref.WeakSet()
+
+    class Seen(Graph):
+        def __init__(self, most=None):
+            super().__init__(most)
+            graphs.add(self)
+            counted.append(None)
+
+    counted = []
+    monkeypatch.setattr("linkwise.codegen.program.trace.Graph", Seen)
+    gc.disable()
+    try:
+        kernel = lw.random_tree(4, seed=1).compile("mass_matrix")
+        assert len(counted) == 3 and [g is kernel.program.nodes[0].graph for g in graphs] == [True]
+    finally:
+        gc.enable()

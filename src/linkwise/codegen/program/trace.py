@@ -101,7 +101,7 @@ class Program:
     @cached_property
     def guards(self) -> list[Guard]:
         """What must hold for the results to mean anything: that matrices which are inverted are not singular."""
-        graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
+        graph = self._graph
         if graph is None:
             return []
         if not graph.guards and not graph.conditions:
@@ -109,6 +109,15 @@ class Program:
         used = {id(x) for x in self._needed}
         found = [g for g in graph.guards if any(id(x) in used for x in g.on)] + graph.conditions
         return list({g.key: g for g in found}.values())
+
+    @property
+    def _graph(self) -> Graph | None:
+        return next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
+
+    def discard(self) -> None:
+        """Leave its values to be freed with it, which nothing but its counts will be asked of any more."""
+        if self._graph is not None:
+            self._graph.discard()
 
     @cached_property
     def operations(self) -> Operations:
