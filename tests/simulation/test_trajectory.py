@@ -1,6 +1,7 @@
 """Trajectories: parts, quantities on demand, files, and going on from them."""
 
 import copy
+import dataclasses
 import pickle
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import control
+from linkwise.codegen.runtime.kernel import Kernel
 from linkwise.progress import Progress
 from linkwise.simulation import storage
 
@@ -371,3 +373,27 @@ def test_states_of_a_batch_are_picked_by_whole_numbers(index):
     assert np.array_equal(t.state(-1).q, t.state(np.int64(1)).q)
     with pytest.raises(lw.InputError, match="state of the batch must be a whole number"):
         t.state(index)
+
+
+def test_options_and_settings_are_what_they_hold(monkeypatch):
+    """Made anew they are equal, and what was compiled for them serves again."""
+    made, start = [], Kernel._start
+
+    def counted(kernel, *args, **named):
+        made.append(kernel)
+        return start(kernel, *args, **named)
+
+    monkeypatch.setattr(Kernel, "_start", counted)
+    robot = lw.chain(2, seed=1)
+
+    def settings(force=0.1, step=0.01):
+        options = {"friction": lw.Friction(force), "limits": lw.Stops(-1.0, [1.0, 2.0])}
+        return lw.simulate(robot, [0.1, 0.2], duration=0.05, step=step, method="midpoint", **options).settings
+
+    first, count = settings(), len(made)
+    assert settings() == first and hash(settings()) == hash(first) and len(made) == count > 0
+    assert first != settings(0.2) and first != settings(step=0.005)
+    assert pickle.loads(pickle.dumps(first)) == first == copy.copy(first)
+    assert dataclasses.replace(first, functions={"cost": "compiled"}) != first
+    assert lw.Stops(-1.0, stiffness=np.ones(2)) == lw.Stops(-1.0, stiffness=np.ones(2)) != lw.Stops(-1.0)
+    assert lw.Friction() == lw.Friction() != lw.Friction(speed=0.1)

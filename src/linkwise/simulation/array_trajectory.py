@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -101,9 +101,7 @@ class _Known(ByValue):
 
     robot: Any
     time: np.ndarray
-    settings: Any = field(compare=False)  # with a dict, which is compared by what it holds:
-    functions: tuple[tuple[str, str], ...]
-    others: Any
+    settings: Any
     forces: Any  # that are no array
     external_forces: Any
 
@@ -116,9 +114,7 @@ def known_to_jax() -> None:
 
 def _apart(run: ArrayTrajectory) -> tuple[Any, _Known]:
     forces, others = (run.forces, None) if array_kinds.library(run.forces) else (None, run.forces)
-    settings: Any = run.settings
-    named, without = tuple(sorted(settings.functions.items())), replace(settings, functions=None)
-    known = _Known(run.robot, run.time, settings, named, without, others, run.external_forces)
+    known = _Known(run.robot, run.time, run.settings, others, run.external_forces)
     return (run.q, run.v, forces, dict(run.parameters)), known
 
 

@@ -20,7 +20,7 @@ from ..model.couplings import per_freedom
 from ..model.edit import with_springs
 from ..model.joints.modal import Modal
 from ..robot.robot import Robot
-from ..values import owned
+from ..values import ByValue, owned
 
 STOP_FREQUENCY = 100.0  # [rad/s] of a joint's own inertia on its stop, where no stiffness is given
 CREEP = 3.0  # times that speed, below which friction counts as creep
@@ -28,7 +28,7 @@ FRICTION_SPEED = 1e-3  # [rad/s, m/s] below which dry friction goes over into cr
 
 
 @dataclass(frozen=True, eq=False)
-class Friction:
+class Friction(ByValue):
     """Dry friction of the joints, ``force`` [N m, N]: one number or nv, or True for the robot's own.
 
     Below ``speed`` [rad/s, m/s] it goes over into creep.
@@ -43,7 +43,7 @@ class Friction:
 
 
 @dataclass(frozen=True, eq=False)
-class Stops:
+class Stops(ByValue):
     """Stops at the joints' limits: springs with dampers, which push back beyond a limit and never pull.
 
     ``lower`` and ``upper`` [rad, m] are numbers or nv, by default the robot's own. Without ``stiffness`` [N m/rad, N/m]
@@ -73,7 +73,7 @@ def _own(options: Friction | Stops) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class PassiveForces:
+class PassiveForces(ByValue):
     """What the joints do by themselves; each array (nv,), or None where it is switched off.
 
     Damping: −d v. Dry friction: −F v / √(v² + s²), Coulomb's law smoothed below the speed s, so that a joint held by

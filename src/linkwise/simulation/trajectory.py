@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from ..arguments import whole
 from ..errors import InputError
 from ..properties import cached_property
 from ..robot.robot import Robot
+from ..values import ByValue, value_of
 from .cards import as_its_kind, as_numpy, on_card
 from .closing import LEFT, Closing
 from .energy import EnergyAccount
@@ -25,7 +26,7 @@ from .user_functions import UserFunction
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class Settings(ByValue):
     """How a trajectory was made: what is needed to go on with it."""
 
     method: str
@@ -39,6 +40,12 @@ class Settings:
     functions: Mapping[str, str] = field(default_factory=dict)  # of the user's: "compiled" or "called back"
     closing: Closing = LEFT  # what keeps the robot's loops closed
     implicit: bool | None = None  # whether what resists is taken where steps end; None: where it can be
+
+    @cached_property
+    def _value(self) -> Hashable:
+        """What it is; of the functions, what they are by name, in whatever order."""
+        known = vars(self) | {"functions": tuple(sorted(self.functions.items()))}
+        return type(self), value_of([known[f.name] for f in fields(self)])
 
 
 _KNOWN = ("a", "tau", "_energies")  # what is worked out, and known of a motion that comes from a file
