@@ -270,6 +270,23 @@ def _of(kinds: list[Any]) -> Any:
     return lw.assemble("several", bodies)
 
 
+def pairs_in_nodes() -> Iterable[Row]:
+    yield "flexible links", "modes of each", "bodies", "degrees of freedom", "values of straight-line code"
+    for n, modes in ((3, 4), (5, 2), (10, 2)):
+        robot = _flexible(n, modes)
+        found, _ = made(robot, "linearize_forward", rolled=False)
+        yield n, modes, len(robot.bodies), robot.nv, found.program.length
+
+
+def _flexible(links: int, modes: int) -> Any:
+    beam = lw.Flexible.beam(length=1.0, mass=1.2, stiffness=9.0, modes=modes)
+    bodies = []
+    for i in range(links):
+        joint = lw.Joint(lw.Revolute("yz"[i % 2]), at=beam.node("tip").at if i else (0, 0, 0))
+        bodies.append(lw.Body(f"b{i}", joint, beam, f"b{i - 1}" if i else None))
+    return lw.assemble("flexible", bodies)
+
+
 def most_scratch() -> Iterable[Row]:
     yield "links", "function", "bytes a thread works in"
     for name in ("mass_matrix", "linearize_forward"):
@@ -578,6 +595,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "JAX_LOOPS_FROM": loops_in_jax,
     "VALUES_PER_BODY": straight_or_loops,
     "LOOPS_PER_PAIR": most_kinds,
+    "PAIRS_IN_NODES": pairs_in_nodes,
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
     "LOOPS_IN_DOUBT": straight_or_loops,

@@ -61,16 +61,22 @@ class Inside:
     def T(self) -> Outward:
         return Outward(self)
 
-    def __matmul__(self, f: Array) -> Any:
+    def __matmul__(self, f: Any) -> Any:
+        own = parts_of(f, len(self.phi))
+        return self.gathered(own, lambda phi, x: phi @ x)
+
+    def gathered(self, own: Sequence[Any], step: Callable[[Any, Any], Any]) -> Any:
+        """What reaches the body outside of what each member has (the integer 0 is nothing), by ``step(φ(k), sum)``."""
         total: Any = 0
-        gathered: list[Any] = [0] * len(self.phi)
-        own = member_rows(f, len(self.phi))
+        gathered = list(own)
         for k in range(len(self.phi) - 1, -1, -1):
-            passed, p = self.phi[k] @ (gathered[k] + own[k]), self.tree.parent(k)
+            if isinstance(gathered[k], int):
+                continue
+            passed, p = step(self.phi[k], gathered[k]), self.tree.parent(k)
             if p < 0:
                 total = total + passed
             else:
-                gathered[p] = gathered[p] + passed
+                gathered[p] = passed + gathered[p]
         return total
 
     @property
@@ -80,6 +86,12 @@ class Inside:
 
     def outward(self, motion: Array) -> Array:
         return stacked(self.tree.outward(lambda above, phi: phi.T @ above, motion, self.phi))
+
+    def to(self, member: int, motion: Array) -> Array:
+        """φ*(p, k) of motions (..., 6, ·) of the body outside, on one member alone."""
+        for k in self.tree.path(member):
+            motion = self.phi[k].T @ motion
+        return motion
 
     def spread(self, start: Array, own: Sequence[Array]) -> list[Array]:
         """x(k) = φ*x(parent) + own(k) of every member; ``start`` is that of the body outside."""
@@ -92,29 +104,13 @@ class Inside:
             return self.congruence(P.P) - arrays.symmetric(U @ P.D_inverse @ U.mT)
         if not isinstance(P, Members):  # (..., 6m, 6m)
             return self @ arrays.transpose(self @ P)
-        total: Any = 0
-        gathered: list[Any] = [0] * len(self.phi)
-        for k in range(len(self.phi) - 1, -1, -1):
-            passed, p = congruence(self.phi[k], gathered[k] + P.parts[k]), self.tree.parent(k)
-            if p < 0:
-                total = total + passed
-            else:
-                gathered[p] = gathered[p] + passed
-        return total
+        return self.gathered(P.parts, congruence)
 
     def both_sides(self, S: Any) -> Any:
         """F S F* of an S that need not be symmetric, of members or (..., 6m, 6m)."""
         if not isinstance(S, Members):
             return self @ arrays.transpose(self @ arrays.transpose(S))
-        total: Any = 0
-        gathered: list[Any] = [0] * len(self.phi)
-        for k in range(len(self.phi) - 1, -1, -1):
-            passed, p = both_sides(self.phi[k], gathered[k] + S.parts[k]), self.tree.parent(k)
-            if p < 0:
-                total = total + passed
-            else:
-                gathered[p] = gathered[p] + passed
-        return total
+        return self.gathered(S.parts, both_sides)
 
     def adjoint_congruence(self, U: Array) -> Array:
         """F*UF, (..., 6m, 6m): a compliance of the body outside, seen by all members."""
@@ -143,8 +139,8 @@ class Port:
         own = self.phi.matrix
         return stacked([own if i == self.member else 0.0 * own for i in range(self.count)])
 
-    def outward(self, motion: Array) -> Array:
-        moved: Array = self.phi.T @ motion[..., rows(self.member), :]
+    def outward(self, motion: Any) -> Array:
+        moved: Array = self.phi.T @ at_member(motion, self.member)
         return moved
 
     def congruence(self, P: Any) -> AtPorts:
@@ -154,8 +150,25 @@ class Port:
         return adjoint_congruence(self.phi, U[..., rows(self.member), rows(self.member)])
 
 
+def come_in(phi: Any, x: Any) -> Any:
+    """What has come as far as the body outside, at the port where φ comes in, if at one."""
+    return AtPorts(phi.count, {phi.member: x}) if isinstance(phi, Port) else x
+
+
+def at_member(x: Any, member: int) -> Array:
+    """The rows of a member in columns of an aggregate, all of them or those at its ports alone."""
+    own: Array = x.held[member] if isinstance(x, AtPorts) else x[..., rows(member), :]
+    return own
+
+
+def parts_of(x: Any, count: int) -> list[Any]:
+    """Columns of an aggregate of so many members as those of each; the integer 0 where there are none."""
+    return [x.held.get(k, 0) for k in range(count)] if isinstance(x, AtPorts) else member_rows(x, count)
+
+
 class AtPorts:
-    """Forces (..., 6, ·) or inertias, by the member that they belong to: what children of an aggregate pass to it."""
+    """Forces (..., 6, ·) or inertias, by the member that they belong to: what children of an aggregate pass to it; and
+    motions of the members that carry children. As columns they are 6m rows of which the others are zero, or unasked."""
 
     __array_ufunc__ = None  # arrays leave ``+`` and ``@`` to this class
 
@@ -168,7 +181,7 @@ class AtPorts:
         if isinstance(other, int) and other == 0:  # the empty sum over no children
             return self
         if isinstance(other, Members):
-            return Members([x + self.held.get(k, 0) for k, x in enumerate(other.parts)])
+            return other.mapped(lambda x, y: x + y, [self.held.get(k, 0) for k in range(self.count)])
         if isinstance(other, Full):
             return other + self
         return stacked([x + self.held.get(k, 0) for k, x in enumerate(member_rows(other, self.count))])
@@ -184,6 +197,34 @@ class AtPorts:
     def __rmatmul__(self, H: Array) -> Array:
         """H x of the rows that are not zero."""
         return arrays.total(H[..., rows(k)] @ x for k, x in self.held.items())
+
+    def __getitem__(self, where: Any) -> AtPorts:
+        """Some of the columns."""
+        return self.mapped(lambda x: x[where])
+
+    def mapped(self, function: Callable[[Any], Any]) -> AtPorts:
+        """A function of what each member has."""
+        return AtPorts(self.count, {k: function(x) for k, x in self.held.items()})
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        one = next(iter(self.held.values()))
+        return (*one.shape[:-2], self.count * one.shape[-2], one.shape[-1])
+
+    @property
+    def mT(self) -> Transposed:
+        return Transposed(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Transposed:
+    """x* of columns at ports."""
+
+    of: AtPorts
+
+    def __matmul__(self, y: Any) -> Array:
+        """x*y of columns y (..., 6m, ·), or at the same ports."""
+        return arrays.total(x.mT @ at_member(y, k) for k, x in self.of.held.items())
 
 
 def whole(x: Any) -> Any:
@@ -234,6 +275,10 @@ class Members:
     def mapped(self, function: Callable[..., Any], *others: Sequence[Any]) -> Members:
         """A function of every member's part (and of what others have for it)."""
         return Members([function(*x) for x in zip(self.parts, *others)])
+
+    def adjoint_times(self, X: Array) -> Array:
+        """The adjoint of parts that are not symmetric, times columns."""
+        return stacked([P.adjoint_times(x) for P, x in zip(self.parts, member_rows(X, len(self.parts)))])
 
     def reduced(self, G: Array, U: Array, D_inverse: Array) -> Reduced:
         """P − GU*, which is not formed."""
@@ -294,11 +339,28 @@ def through_port(phi: Any, step: Callable[[Any], Any]) -> Any:
     return AtPorts(phi.count, {phi.member: step(phi.phi)})
 
 
-def at_interface(phi: Any, motion: Array) -> tuple[Any, Array]:
+def at_interface(phi: Any, motion: Any) -> tuple[Any, Array]:
     """(φ without the port where it comes in, if at one; the six rows of a motion of what is inboard that are there)."""
     if not isinstance(phi, Port):
         return phi, motion
-    return phi.phi, motion[..., rows(phi.member), :]
+    return phi.phi, at_member(motion, phi.member)
+
+
+def without_port(phi: Any) -> Any:
+    """φ without the port where it comes in."""
+    return phi.phi if isinstance(phi, Port) else phi
+
+
+def turned(phi: Any, x: Any) -> Any:
+    """R x of vectors (..., 3, ·): the angular half of [x; 0] as it goes inward; of an aggregate, 3 rows for each member
+    or :class:`AtPorts`."""
+    if isinstance(phi, Transform):
+        return phi.R @ x
+    if isinstance(phi, Port):
+        return AtPorts(phi.count, {phi.member: turned(phi.phi, x)})
+    count = len(phi.phi)
+    own = parts_of(x, count) if isinstance(x, AtPorts) else [x[..., 3 * k : 3 * k + 3, :] for k in range(count)]
+    return phi.gathered(own, lambda one, y: one.R @ y)
 
 
 def dense(P: Any) -> Array:

@@ -109,13 +109,23 @@ class Tree(ABC):
         kept: Sequence[Pairs],
         flipped: Pairs | None,
         like: Array,
-        width: int = 0,
+        widths: Sequence[int] | None = None,
     ) -> Array:
         """The matrix (..., Σ sizes, Σ sizes) with the blocks X(k,k) = diagonal[k] and X(j,k) = kept[j,k] of every walk.
 
         ``flipped`` holds blocks at their transposed places, X(k,j) = flipped[j,k]; where it is None the matrix is
-        symmetric, and the block kept for j < k is taken for both. With a ``width`` every body has so many columns.
+        symmetric, and the block kept for j < k is taken for both. With ``widths`` bodies have so many columns.
         """
+
+    # --- nodes -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def within(self, held: Sequence[int]) -> BodyTree:
+        """The tree of some bodies that move as one node, by their places there; −1 is the body they hang on."""
+
+    @abstractmethod
+    def of_nodes(self, members: Sequence[tuple[int, ...]], grouped: Sequence[bool]) -> Nodes:
+        """The tree of nodes that hold these bodies, and of each whether it is an aggregate."""
 
     # --- single bodies -----------------------------------------------------------------------------
 
@@ -155,6 +165,17 @@ class Tree(ABC):
         """Whether every body hangs on the one before it."""
 
 
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """A tree of nodes, and where they hang on each other."""
+
+    tree: Tree
+    hangs_on: list[
+        tuple[int, int] | None
+    ]  # (which member of an aggregate, of how many); None where the tree sees to it
+    ports: list[tuple[int, ...]]  # of every node, the members that carry others; of a single body that itself
+
+
 @dataclass(frozen=True)
 class BodyTree(Tree):
     """A tree whose bodies are all there: its steps run one after another."""
@@ -178,7 +199,7 @@ class BodyTree(Tree):
             gathered[k] = None
             p = self.held_by[k]
             if p >= 0:
-                gathered[p] = _sum(gathered[p], passed)
+                gathered[p] = added(gathered[p], passed)
         return kept
 
     def at_parents(self, values: Sequence[Any], start: Any) -> list[Any]:
@@ -217,7 +238,7 @@ class BodyTree(Tree):
         kept: Sequence[Pairs],
         flipped: Pairs | None,
         like: Array,
-        width: int = 0,
+        widths: Sequence[int] | None = None,
     ) -> Array:
         blocks = {(k, k): x for k, (x, r) in enumerate(zip(diagonal, sizes)) if r}
         for pairs in kept:
@@ -228,7 +249,25 @@ class BodyTree(Tree):
                     blocks[j, k], blocks[k, j] = x, arrays.transpose(x)
         for (j, k), x in (flipped or {}).items():
             blocks[k, j] = x
-        return arrays.from_blocks(blocks, sizes, [width] * len(sizes) if width else sizes, like=like)
+        return arrays.from_blocks(blocks, sizes, sizes if widths is None else widths, like=like)
+
+    def within(self, held: Sequence[int]) -> BodyTree:
+        place = {k: i for i, k in enumerate(held)}
+        return BodyTree(tuple(place.get(self.held_by[k], -1) for k in held))
+
+    def of_nodes(self, members: Sequence[tuple[int, ...]], grouped: Sequence[bool]) -> Nodes:
+        where = {k: (i, place) for i, held in enumerate(members) for place, k in enumerate(held)}
+        hangs_on: list[tuple[int, int] | None] = []
+        ports: list[set[int]] = [set() if together else {0} for together in grouped]
+        held_by = []
+        for held in members:
+            p = self.held_by[held[0]]
+            node, place = (-1, 0) if p < 0 else where[p]
+            held_by.append(node)
+            hangs_on.append((place, len(members[node])) if p >= 0 and grouped[node] else None)
+            if p >= 0:
+                ports[node].add(place)
+        return Nodes(BodyTree(tuple(held_by)), hangs_on, [tuple(sorted(x)) for x in ports])
 
     @property
     def has_single_bodies(self) -> bool:
@@ -270,8 +309,9 @@ class BodyTree(Tree):
         return all(p == k - 1 for k, p in enumerate(self.held_by))
 
 
-def _sum(a: Any, b: Any) -> Any:
-    return tuple(_sum(x, y) for x, y in zip(a, b)) if isinstance(a, tuple) else a + b
+def added(a: Any, b: Any) -> Any:
+    """The sum of what two children pass, each a value or a tuple of them."""
+    return tuple(added(x, y) for x, y in zip(a, b)) if isinstance(a, tuple) else a + b
 
 
 @overload

@@ -414,7 +414,6 @@ def test_hybrid_dynamics_refuses_dependent_joints_and_parts_of_a_node():
 
 
 REFUSALS: dict[str, Callable[[Inputs], Any]] = {
-    "Algorithm 6": lambda x: ROBOT.linearize_forward(x.q, x.v, x.tau, method="algorithm_6"),
     "4.9": lambda x: ROBOT.linearize_forward(x.q, x.v, x.tau, method="lemma_4_9"),
     "couplings are linear": lambda x: ROBOT.linearize_inverse(x.q, x.v, x.a, method="lemma_3_1"),
     "recursive|one degree": lambda x: ROBOT.diagonal_coriolis(x.q, x.v, method="recursive"),
@@ -428,6 +427,12 @@ def test_variants_for_single_bodies_are_refused_with_what_to_use(what):
     with pytest.raises(lw.NotAdmittedError, match="coupled joints") as error:
         REFUSALS[what](_state(1))
     assert "method=" in str(error.value)
+
+
+def test_algorithm_6_refuses_rotors_that_spin_on_their_parent_here_too():
+    x = _state(1)
+    with pytest.raises(lw.NotAdmittedError, match=r"spinning rotor at the joint of body 'b7'.*method='algorithm_4'"):
+        ROBOT.linearize_forward(x.q, x.v, x.tau, method="algorithm_6")
 
 
 # --- smaller robots ----------------------------------------------------------------------------------------

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..errors import InputError
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import InputError, UnrollableError
 from ..model.flexible.structure import grouped
 from . import thresholds
 from .facts import catalogue
@@ -23,7 +26,25 @@ def can_be_rolled(job: Job) -> bool:
         return False
     if not job.facts.can_roll(job.arrays, job.fixed):
         return False
-    return bool(job.robot.bodies) and not job.robot.couplings and not _mixes_columns(job)
+    return bool(job.robot.bodies) and _knows_nodes(job) and not _mixes_columns(job)
+
+
+def _knows_nodes(job: Job) -> bool:
+    """Whether loops can have this robot's bodies that move as one."""
+    return not job.robot.couplings or _refusal_of_nodes(job) is None
+
+
+def _refusal_of_nodes(job: Job) -> str | None:
+    """Why loops cannot have them, if they cannot: those of machine code can."""
+    from .rolled.classes import node_tree
+
+    if job.target != "cpu" or job.on_card:
+        return f"which loops know in machine code alone, and not with target={job.target!r}"
+    try:
+        node_tree(job.robot)
+    except UnrollableError as e:
+        return str(e)
+    return None
 
 
 def refuse_rolling(job: Job) -> None:
@@ -36,11 +57,9 @@ def refuse_rolling(job: Job) -> None:
         known = catalogue(type(job.robot)).items()
         ways = ", ".join(f"{k} ({m})" if m else k for k, facts in known for m in facts.rolls)
         raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
-    if job.robot.couplings:
-        raise InputError(
-            f"robot {job.robot.name!r} has {grouped(job.robot)}, which rolled code does not know: its loops have one"
-            " step for all bodies, and those that move as one node need another; leave rolled out"
-        )
+    refusal = _refusal_of_nodes(job) if job.robot.couplings else None
+    if refusal is not None:
+        raise InputError(f"robot {job.robot.name!r} has {grouped(job.robot)}: {refusal}; leave rolled out")
     if _mixes_columns(job):
         raise InputError(
             f"robot {job.robot.name!r} has springs or dampers in its joints, with which {job.name} has 𝓜⁻¹K beside what"
@@ -52,7 +71,8 @@ def refuse_rolling(job: Job) -> None:
 
 def _mixes_columns(job: Job) -> bool:
     """Whether a matrix is multiplied by K and d of springs, column by column."""
-    return job.facts is not None and job.facts.mixes_columns and bool(job.robot.has_springs)
+    mixes = job.facts is not None and job.facts.mixes_columns and bool(job.robot.has_springs)
+    return mixes and not job.robot.couplings  # whose nodes have springs in the walks
 
 
 def is_long_chain(job: Job, values: int) -> bool:
@@ -70,7 +90,7 @@ def is_long_chain(job: Job, values: int) -> bool:
 
 def _is_aligned(job: Job) -> bool:
     """Whether the axes of a robot are aligned, so that straight-line code is shorter than what loops do."""
-    from .rolled.program import is_aligned
+    from .rolled.classes import is_aligned
 
     return is_aligned(job.robot)
 
@@ -82,11 +102,24 @@ def about(job: Job) -> int:
         return _per_body(job) * len(job.robot.bodies)
     inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
     pairs = 0
-    for joint, p in zip(job.robot.joints, job.robot.parents):
-        before, own = (inboard[p] if p >= 0 else 0), joint.kind.nv
+    for own, p in _freedoms(job.robot):
+        before = inboard[p] if p >= 0 else 0
         pairs += own * before + own * (own - 1) // 2
         inboard.append(before + own)
+    if job.robot.couplings:
+        pairs += thresholds.PAIRS_IN_NODES * len(job.robot.bodies)
     return job.facts.per_pair * pairs
+
+
+def _freedoms(robot: Any) -> Iterable[tuple[int, int]]:
+    """(degrees of freedom, number of the parent) of every body; where some move as one, of every node."""
+    if not robot.couplings:
+        return zip([joint.kind.nv for joint in robot.joints], robot.parents)
+    from ..dynamics.coupled_links import coupled_nodes
+
+    members, columns = coupled_nodes(robot)
+    found = robot.tree.of_nodes(members, [len(held) > 1 for held in members])
+    return zip(map(len, columns), found.tree.parents)
 
 
 def about_in_loops(job: Job) -> int:
@@ -105,6 +138,6 @@ def _per_body(job: Job) -> int:
 
 def _class_sizes(job: Job) -> list[int]:
     """The degrees of freedom of each class of bodies that loops would have."""
-    from .rolled.program import class_sizes
+    from .rolled.classes import class_sizes
 
     return class_sizes(job.robot, shows_frames(job))

@@ -17,7 +17,7 @@ from ..model.model import Model
 from ..spatial import Transform, cross, cross_motion
 from .coupled_links import times
 from .inertia_rate import InertiaRate, composite_rates, inertia_rate
-from .inverse import composite_inertias, mass_times_columns
+from .inverse import composite_inertias
 from .links import Links, evaluate, map_rates, spinning_rotors, velocities, wider
 from .referred_links import Placed, in_one_frame, one_frame_pays, own_frames
 
@@ -34,8 +34,23 @@ def coriolis_matrix(model: Model, q: Array, v: Array) -> Array:
     V = velocities(links, beta)
     rotors = spinning_rotors(model, links, V)
     H_dot = _map_rates(model, placed, V, beta)
-    R, R_hat = composite_inertias(links), composite_rates(links, _inertia_rates(links, V, beta, rotors))
+    if links.lift is not None:
+        return _of_nodes(links, H_dot, _inertia_rates(links, V, beta, rotors), rotors, beta, like=wider(q, v))
+    R = composite_inertias(links)
+    R_hat = composite_rates(links, _inertia_rates(links, V, beta, rotors))
+    return _matrix(links, H_dot, R, R_hat, rotors, like=wider(q, v))
 
+
+def _matrix(
+    links: Links,
+    H_dot: list[Array],
+    R: list[Any],
+    R_hat: list[Any],
+    rotors: list[Any],
+    like: Array,
+    more: list[Any] | None = None,
+) -> Array:
+    """C from the composite sums of bodies or of nodes, with ``more`` in its diagonal blocks."""
     diagonal: list[Any] = []
     starts: list[Any] = []
     for k, r in enumerate(links.sizes):
@@ -43,17 +58,31 @@ def coriolis_matrix(model: Model, q: Array, v: Array) -> Array:
         X = R[k] @ H_dot[k] + R_hat[k] @ H_star
         Y1, Y2 = R[k] @ H_star, R_hat[k].adjoint_times(H_star)
         sent = links.phi[k] @ arrays.concatenate([X, Y1, Y2], axis=-1)
-        diagonal.append(links.H[k] @ X if r else None)
+        own = links.H[k] @ X if r else None
+        diagonal.append(own if own is None or more is None else own + more[k])
         starts.append((sent if rotors[k] is None else sent + _asked_by_rotor(*rotors[k])) if r else None)
 
     kept, flipped = links.tree.inward_from_each(_step_inboard, starts, links.phi, links.H, H_dot).unzip(2)
-    C = links.matrix(diagonal, [kept], flipped, like=wider(q, v))
-    bending = links.slope_rates(beta)
-    if not bending:
-        return C
-    rates = times(bending, links.split_rows(arrays.eye(links.nv, like=q)))  # X*𝓜Ẋ of couplings that are not linear
-    none = [arrays.zeros((r, links.nv), like=q) for r in links.sizes]
-    return C + mass_times_columns(links, [x + y for x, y in zip(none, rates)], links.nv)
+    return links.matrix(diagonal, [kept], flipped, like=like)
+
+
+def _of_nodes(
+    links: Links, H_dot: list[Array], M_hat: list[Any], rotors: list[Any], beta: list[Array], like: Array
+) -> Array:
+    """C over nodes, whose H* changes by 𝔸*[Ḣ*X + H*Ẋ]; with X*ΓẊ of rotors where couplings are not linear."""
+    nodes = links.nodes
+    gathering = nodes.gathering
+    assert gathering is not None
+    X = gathering.joint_columns(links.q)
+    X_dot = times(links.slope_rates(beta), X)
+    turning = [Hd @ x if isinstance(y, int) else Hd @ x + H.mT @ y for Hd, H, x, y in zip(H_dot, links.H, X, X_dot)]
+    singly = [rotors[held[0]] if inside is None else None for held, inside in zip(gathering.members, gathering.inside)]
+    spun: list[Any] = [
+        0 if isinstance(y, int) or G is None else x.mT @ (G @ y) for x, y, G in zip(X, X_dot, links.Gamma)
+    ]
+    more = [arrays.total(spun[k] for k in held) for held in gathering.members]
+    R, R_hat = composite_inertias(nodes), composite_rates(nodes, gathering.diagonal(M_hat))
+    return _matrix(nodes, gathering.spread(turning), R, R_hat, singly, like, more)
 
 
 def _step_inboard(columns: Array, phi: Transform, H: Array, H_dot: Array) -> Any:

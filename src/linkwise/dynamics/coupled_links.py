@@ -24,7 +24,6 @@ from ..arrays import Array
 from ..model.couplings import Coupling
 from ..model.model import Model
 from ..properties import cached_property
-from ..sweeps import BodyTree
 
 if TYPE_CHECKING:
     from .links import Links
@@ -226,6 +225,7 @@ class Gathering:
     columns: tuple[tuple[int, ...], ...]  # of every node, the entries of v that are its β
     inside: list[Inside | None]
     X: list[list[Array] | None]  # of every aggregate, X of each member (..., r of its joint, r)
+    ports: list[tuple[int, ...]]  # of every node, the places of its members that carry others
 
     @cached_property
     def node_of(self) -> dict[int, tuple[int, int]]:
@@ -251,7 +251,18 @@ class Gathering:
 
     def both_sides(self, matrix: Array, sizes: Sequence[int]) -> Array:
         """A matrix over the nodes in the order of joint space."""
+        if self._back == list(range(len(self._back))):
+            return matrix
         return matrix[..., self._back, :][..., :, self._back]
+
+    def over_bodies(self, matrix: Array, width: int) -> Array:
+        """A matrix with ``width`` columns for every body, from nodes to the order of joint space and of all bodies."""
+        if self._back != list(range(len(self._back))):
+            matrix = matrix[..., self._back, :]
+        order = [k for held in self.members for k in held]
+        if order == sorted(order):
+            return matrix
+        return matrix[..., [width * int(i) + j for i in np.argsort(order) for j in range(width)]]
 
     def joint_rows(self, x: Sequence[Array]) -> list[Array]:
         """X x of every body's joint, from one block of rows per node."""
@@ -261,6 +272,10 @@ class Gathering:
                 out[k] = own if basis is None else basis[i] @ own
         return out
 
+    def joint_columns(self, q: Array) -> list[Array]:
+        """X of every body's joint, (..., r of the joint, r of its node)."""
+        return self.joint_rows([arrays.eye(len(own), like=q) for own in self.columns])
+
     # --- what bodies have, as what nodes have --------------------------------------------------------
 
     def stacked(self, x: Sequence[Array]) -> list[Array]:
@@ -268,7 +283,7 @@ class Gathering:
         return [x[held[0]] if len(held) == 1 else stacked([x[k] for k in held]) for held in self.members]
 
     def diagonal(self, x: Sequence[Any]) -> list[Any]:
-        """Inertias of bodies as those of nodes."""
+        """Inertias of bodies, or how they change, as those of nodes."""
         pairs = zip(self.members, self.inside)
         return [x[held[0]] if inside is None else Members([x[k] for k in held]) for held, inside in pairs]
 
@@ -319,17 +334,13 @@ def gathered_by(
     """The links of nodes that hold these members, whose rates are θ̇ = Xβ, β the entries ``columns`` of joint space."""
     from .links import Links
 
-    where = {k: (i, place) for i, held in enumerate(members) for place, k in enumerate(held)}
     inside = [None if x is None else _inside(links, held) for held, x in zip(members, X)]
-    held_by, phi, H, M, Gamma, s, names, loads = [], [], [], [], [], [], [], []
-    for held, own, x in zip(members, inside, X):
+    nodes = links.tree.of_nodes(members, [x is not None for x in X])
+    phi, H, M, Gamma, s, names, loads = [], [], [], [], [], [], []
+    for held, own, x, port in zip(members, inside, X, nodes.hangs_on):
         first = held[0]
-        p = links.tree.parent(first)
         outer: Any = links.phi[first] if own is None else own
-        if p >= 0 and inside[where[p][0]] is not None:
-            outer = Port(where[p][1], len(members[where[p][0]]), outer)
-        held_by.append(-1 if p < 0 else where[p][0])
-        phi.append(outer)
+        phi.append(outer if port is None else Port(*port, outer))
         if own is None or x is None:
             H.append(links.H[first])
             M.append(links.M[first])
@@ -345,10 +356,9 @@ def gathered_by(
         s.append(None)
         names.append(" + ".join(links.names[k] for k in held))
         loads.append(_carried(links, held, x))
-    gathering = Gathering(members, columns, inside, X)
+    gathering = Gathering(members, columns, inside, X, nodes.ports)
     sizes = [len(c) for c in columns]
-    tree = BodyTree(tuple(held_by))
-    return Links(tree, names, phi, H, M, Gamma, s, sizes, links.q, loads, links.theta, gathering)
+    return Links(nodes.tree, names, phi, H, M, Gamma, s, sizes, links.q, loads, links.theta, gathering)
 
 
 def coupled_nodes(model: Model) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
@@ -368,8 +378,7 @@ def _entries(where: slice) -> range:
 
 
 def _inside(links: Links, held: tuple[int, ...]) -> Inside:
-    place = {k: i for i, k in enumerate(held)}
-    return Inside(BodyTree(tuple(place.get(links.tree.parent(k), -1) for k in held)), [links.phi[k] for k in held])
+    return Inside(links.tree.within(held), [links.phi[k] for k in held])
 
 
 def _slopes(lift: Lift, held: tuple[int, ...], columns: tuple[int, ...], links: Links) -> list[Array]:

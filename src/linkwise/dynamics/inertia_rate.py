@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import arrays
+from ..aggregates import Members, through_port
 from ..arrays import Array
 from ..spatial import RigidInertia, Transform, cross, skew
 from .links import Links
@@ -75,8 +76,21 @@ def inertia_rate(M: RigidInertia, V: Array) -> InertiaRate:
 def composite_rates(links: Links, M_hat: list[InertiaRate]) -> list[InertiaRate]:
     """R̂(k) = Σ φR̂φ* + M̂(k) (LD (3.7), corrected)."""
 
-    def step(gathered: Any, phi: Transform, own: InertiaRate) -> Any:
+    def step(gathered: Any, phi: Any, own: Any) -> Any:
         total = gathered + own
-        return total.moved(phi), total
+        return moved(phi, total), total
 
     return links.tree.inward(step, 0, links.phi, M_hat)
+
+
+def moved(phi: Any, total: Any) -> Any:
+    """φ M̂ φ*, whatever stands for φ."""
+    if isinstance(phi, Transform):
+        return total.moved(phi)
+    return through_port(phi, lambda inner: _moved_inside(inner, total))
+
+
+def _moved_inside(phi: Any, total: Any) -> Any:
+    if isinstance(total, Members):
+        return phi.gathered(total.parts, lambda one, x: x.moved(one))
+    return total.moved(phi)

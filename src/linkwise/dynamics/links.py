@@ -115,6 +115,17 @@ class Links:
         found = self.tree.matrix(self.sizes, diagonal, kept, flipped, like)
         return found if self.lift is None else self.lift.both_sides(found, self.sizes)
 
+    def matrix_over_bodies(
+        self, diagonal: Sequence[Array], kept: Sequence[Pairs], flipped: Pairs | None, like: Array, width: int
+    ) -> Array:
+        """The same where every body has ``width`` columns, (..., nv, width · bodies)."""
+        gathering = self.gathering
+        if gathering is None:
+            return self.tree.matrix(self.sizes, diagonal, kept, flipped, like, [width] * len(self.sizes))
+        widths = [width * len(held) for held in gathering.members]
+        found = self.tree.matrix(self.sizes, diagonal, kept, flipped, like, widths)
+        return gathering.over_bodies(found, width)
+
     def from_blocks(self, blocks: dict[tuple[int, int], Array], like: Array) -> Array:
         """The joint-space matrix (..., nv, nv) of blocks by the two bodies whose joints they are of."""
         found = arrays.from_blocks(blocks, self.sizes, self.sizes, like=like)
@@ -163,6 +174,11 @@ class Links:
         if self.gathering is None:
             return list(range(len(self.sizes)))
         return [held[0] if len(held) == 1 else None for held in self.gathering.members]
+
+    @property
+    def ports(self) -> list[tuple[int, ...]]:
+        """Of every node, which of its members carry others; of a single body that itself."""
+        return [(0,)] * len(self.sizes) if self.gathering is None else self.gathering.ports
 
     def node(self, k: int) -> int:
         """The node of body k."""

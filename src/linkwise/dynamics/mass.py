@@ -50,10 +50,11 @@ def _subtree_force(links: Links, k: int) -> Array:
 def composite(model: Model, q: Array) -> Array:
     """From composite bodies R(k): 𝓜(k,k) = HRH*, 𝓜(j,k) = H(j) φ(j,k) R(k) H*(k) (UF (24)–(28)).
 
-    Where many bodies are inboard of others they are taken to one frame first, in which φ(j,k) = 1.
+    Where many bodies are inboard of others they are taken to one frame first, in which φ(j,k) = 1. Bodies that move as
+    one node send one column for each of its freedoms.
     """
     links = evaluate(model, q)
-    return composite_of(in_one_frame(links).links if _is_long(links) else links)
+    return composite_of((in_one_frame(links).links if _is_long(links) else links).nodes)
 
 
 def _is_long(links: Links) -> bool:

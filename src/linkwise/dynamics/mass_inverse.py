@@ -14,6 +14,7 @@ from ..riccati import with_exact_rows
 from ..spatial import Transform
 from .articulated import Articulated, articulated, first_rows, past_joint
 from .links import Links, evaluate
+from .node_rows import inverse_of
 from .referred_links import where_walks_meet
 from .scan.solve import mass_solve
 
@@ -92,6 +93,8 @@ def inverse_by_rows(model: Model, q: Array) -> Array:
     """
     links = evaluate(model, q).nodes
     art = articulated(links)
+    if links.gathering is not None:
+        return inverse_of(links, art)
     L, U, Upsilon = first_rows(links, art)
     placed = where_walks_meet(links)
     phi, H, bodies = placed.links.phi, placed.links.H, range(len(links.tree))
@@ -128,8 +131,10 @@ METHODS = {"columns": inverse, "paths": inverse_by_paths, "rows": inverse_by_row
 def quickest(model: Model, rows_from: int) -> str:
     """The method that is quickest for this robot, by its structure; rows where no path can be followed.
 
-    On chains of ``rows_from`` links and more that is rows too.
+    On chains of ``rows_from`` links and more that is rows too, and where bodies move as one node.
     """
     tree = model.tree
+    if model.couplings:
+        return "rows"
     by_paths = tree.has_single_bodies and not (tree.is_chain and len(tree) >= rows_from)
     return "paths" if by_paths else "rows"

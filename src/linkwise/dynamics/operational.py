@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, singularity, tolerances
-from ..aggregates import whole
+from ..aggregates import AtPorts, at_interface, whole, without_port
 from ..arrays import Array
 from ..errors import SingularError
 from ..model.model import Model
 from ..spatial import Transform
+from ..sweeps import unzip
 from .articulated import Articulated, articulated, compliances, past_joint, smooth
 from .forward.articulated_body import articulated_body
 from .kinematics import frame_acceleration, tip_transform
 from .links import Links, evaluate
+from .node_rows import at_ports, carried_past, member_map, node_rows, on_member
 
 
 def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
@@ -33,6 +35,8 @@ def compliance(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     bodies = evaluate(model, q)
     links = bodies.nodes
     art = articulated(links)
+    if links.gathering is not None:
+        return _compliance_over_nodes(model, bodies, art, frames)
     Omega = compliances(links, art)
     reach = [_carried_inboard(model, bodies, art, frame) for frame in frames]
     blocks: dict[tuple[int, int], Array] = {}
@@ -59,6 +63,39 @@ def _carried_inboard(model: Model, bodies: Links, art: Articulated, frame: Any) 
         out[k] = X
         X = whole(links.phi[k] @ past_joint(X, links.H[k], art.G[k]))  # ψ(p,k) X = φ(p,k) τ̄(k) X
     return path, out
+
+
+def _compliance_over_nodes(model: Model, bodies: Links, art: Articulated, frames: Sequence[Any]) -> Array:
+    """The same where bodies move as one (:mod:`.node_rows`)."""
+    links = bodies.nodes
+    gathering = links.gathering
+    assert gathering is not None
+    placed = [tip_transform(model, bodies, frame) for frame in frames]
+    at = [set(ports) for ports in links.ports]
+    for body, _ in placed:
+        if body >= 0:
+            node, member = gathering.node_of[body]
+            at[node].add(member)
+    x = node_rows(links, art, [tuple(sorted(members)) for members in at])
+    reach: list[dict[int, Any]] = []
+    for body, tip in placed:
+        out: dict[int, Any] = {}
+        if body >= 0:
+            node, member = gathering.node_of[body]
+            X: Any = at_ports({member: tip @ arrays.eye(6, like=links.q)}, links.H[node])
+            for k in links.tree.path(node)[::-1]:
+                out[k] = X
+                X = carried_past(X, links.phi[k], links.H[k], x.g[k])
+        reach.append(out)
+    blocks: dict[tuple[int, int], Array] = {}
+    for i, X_i in enumerate(reach):
+        for j, X_j in enumerate(reach[: i + 1]):
+            common = next((k for k in X_i if k in X_j), None)
+            if common is not None:
+                blocks[i, j] = x.between(common, X_i[common], X_j[common])
+                blocks[j, i] = arrays.transpose(blocks[i, j])
+    sizes = [6] * len(reach)
+    return arrays.symmetric(arrays.from_blocks(blocks, sizes, sizes, like=links.q))
 
 
 def inertia(model: Model, q: Array, frames: Sequence[Any]) -> Array:
@@ -90,6 +127,8 @@ def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tu
     body, tip = tip_transform(model, bodies, frame)
     if body < 0:
         return arrays.zeros((model.nv,), like=q), arrays.zeros((6,), like=q)
+    if links.gathering is not None:
+        return _correction_over_nodes(bodies, art, body, tip, force)
     at_tip: list[Any] = [0] * len(links.tree)
     at_tip[links.node(body)] = links.at_body(tip @ force[..., None], body)
 
@@ -102,6 +141,37 @@ def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tu
     nu = links.tree.inward(step, 0, links.phi, links.H, art.G, art.D_inverse, at_tip)
     delta, lam = smooth(links, art, nu)
     return links.join(delta), (tip.T @ links.on_body(lam, body))[..., 0]
+
+
+def _correction_over_nodes(bodies: Links, art: Articulated, body: int, tip: Any, force: Array) -> tuple[Array, Array]:
+    """The same where bodies move as one."""
+    links = bodies.nodes
+    gathering = links.gathering
+    assert gathering is not None
+    node, member = gathering.node_of[body]
+    g = [without_port(phi) @ G for phi, G in zip(links.phi, art.G)]
+    pushed: list[Any] = [0] * len(links.tree)
+    pushed[node] = at_ports({member: tip @ force[..., None]}, links.H[node])
+    ports = [{*own, member} if k == node else own for k, own in enumerate(links.ports)]
+
+    def inward(gathered: Any, phi: Any, H: Array, g: Array, D_inverse: Array, f: Any) -> Any:
+        z = gathered + f
+        if isinstance(z, int):  # nothing outboard feels the force
+            return 0, arrays.zeros((H.shape[-2], 1), like=links.q)
+        return carried_past(z, phi, H, g), -(D_inverse @ (H @ z))
+
+    nu = links.tree.inward(inward, 0, links.phi, links.H, g, art.D_inverse, pushed)
+
+    def outward(outer: Any, phi: Any, H: Array, g: Array, nu: Array, ports: Any) -> Any:
+        inner, felt = at_interface(phi, outer[0])
+        beta_dot = nu - g.mT @ felt
+        moved = {t: on_member(inner, t, felt) + member_map(H, t) @ beta_dot for t in ports}
+        return at_ports(moved, H), beta_dot
+
+    start = (arrays.zeros((6, 1), like=links.q), None)
+    lam, delta = unzip(links.tree.outward(outward, start, links.phi, links.H, g, nu, ports), 2)
+    own = lam[node].held[member] if isinstance(lam[node], AtPorts) else lam[node]
+    return links.join(delta), (tip.T @ own)[..., 0]
 
 
 def bias(model: Model, q: Array, v: Array, frames: Sequence[Any]) -> tuple[Array, Array]:

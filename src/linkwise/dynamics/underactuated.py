@@ -18,11 +18,16 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..aggregates import AtPorts, at_interface, come_in, without_port
 from ..arrays import Array
 from ..model.model import Model
+from ..spatial import congruence
+from ..sweeps import unzip
+from .articulated import matrix_of, riccati_step
 from .hybrid import given_nodes, hybrid_sweeps
 from .kinematics import tip_transform
 from .links import Links, evaluate
+from .node_rows import at_ports, member_map, on_member
 
 
 def disturbance_map(model: Model, q: Array, driven: Iterable[int]) -> Array:
@@ -43,8 +48,12 @@ def generalized_jacobian(model: Model, q: Array, frame: Any, driven: Iterable[in
     if body < 0:
         return arrays.zeros((6, len(degrees_of(model, driven))), like=q)
     links = bodies.nodes
-    _, motions = _responses(model, links, driven)
-    return tip.T @ links.on_body(motions, body)
+    _, motions = _responses(model, links, driven, body)
+    moved = motions[links.node(body)]
+    if isinstance(moved, AtPorts) and links.gathering is not None:
+        moved = moved.held[links.gathering.node_of[body][1]]
+    out: Array = tip.T @ moved
+    return out
 
 
 def degrees_of(model: Model, joints: Iterable[int]) -> list[int]:
@@ -52,11 +61,48 @@ def degrees_of(model: Model, joints: Iterable[int]) -> list[int]:
     return [i for k in sorted(joints) for i in range(model.v_slices[k].start, model.v_slices[k].stop)]
 
 
-def _responses(model: Model, links: Links, driven: list[int]) -> tuple[list[Array], list[Array]]:
-    """(β̇, V̇) of every node for the unit accelerations of the driven joints, from rest and without gravity."""
+def _responses(model: Model, links: Links, driven: list[int], body: int | None = None) -> tuple[list[Array], list[Any]]:
+    """(β̇, V̇) of every node for the unit accelerations of the driven joints, from rest and without gravity; of nodes of
+    several bodies V̇ where others hang on them, and of a ``body``."""
     given = given_nodes(model, links, set(driven), "a disturbance map")
     columns = degrees_of(model, driven)
     units = links.split_rows(arrays.constant(np.eye(model.nv)[:, columns], like=links.q))
     start = arrays.zeros((6, len(columns)), like=links.q)
+    if links.gathering is not None:
+        return _over_nodes(links, given, units, start, body)
     motions, beta_dot, _ = hybrid_sweeps(links, given, units, start)
     return beta_dot, motions
+
+
+def _over_nodes(
+    links: Links, given: list[bool], units: list[Array], start: Array, body: int | None
+) -> tuple[list[Array], list[Any]]:
+    """The same with six numbers at each interface (:mod:`.node_rows`)."""
+    assert links.gathering is not None
+    ports = [set(own) for own in links.ports]
+    if body is not None:
+        node, member = links.gathering.node_of[body]
+        ports[node].add(member)
+
+    def inward(gathered: Any, phi: Any, H: Array, M: Any, Gamma: Any, s: Any, *rest: Any) -> Any:
+        name, carried, unit, is_given = rest
+        P, z = gathered[0] + matrix_of(M), gathered[1]
+        onward = 0 if isinstance(z, int) else phi @ z
+        if is_given:
+            moved = P @ (H.mT @ unit)
+            return (congruence(phi, P), onward + phi @ (moved if s is None else moved + s @ unit)), (unit, None)
+        _, _, D_inverse, G, P_plus = riccati_step(P, H, Gamma, s, name, carried)
+        g = without_port(phi) @ G
+        epsilon = 0.0 * unit if isinstance(z, int) else -(H @ z)
+        return (congruence(phi, P_plus), onward + come_in(phi, g @ epsilon)), (D_inverse @ epsilon, g)
+
+    own = (links.phi, links.H, links.M, links.Gamma, links.s, links.names, links.carried)
+    nu, g = unzip(links.tree.inward(inward, (0, 0), *own, units, given), 2)
+
+    def outward(outer: Any, phi: Any, H: Array, nu: Array, g: Any, ports: set[int]) -> Any:
+        inner, felt = at_interface(phi, outer[1])
+        beta_dot = nu if g is None else nu - g.mT @ felt
+        moved = {t: on_member(inner, t, felt) + member_map(H, t) @ beta_dot for t in ports}
+        return beta_dot, at_ports(moved, H)
+
+    return unzip(links.tree.outward(outward, (None, start), links.phi, links.H, nu, g, ports), 2)

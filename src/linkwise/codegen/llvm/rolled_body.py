@@ -21,6 +21,7 @@ from ..rolled.tables import (
     OUTPUT,
     PARENT,
     columns,
+    first_body,
     saved,
 )
 from .sine_cosine import VectorType
@@ -200,7 +201,10 @@ class BodyCode:
         """Where a block of a matrix begins: in the rows of this body ("here") or of the walk's origin ("there")."""
         row = self.origin if place.where == "there" else self.at
         column = self.origin if place.where == "here" else self.at
-        if place.width:
+        if place.width and self.program.nodes.is_grouped:
+            first = integer(f"{name}c", column, first_body(self.program))
+            across = [*first, f"  {name}b = mul i64 {name}c, {place.width}"]
+        elif place.width:
             across = [f"  {name}b = mul i64 %k{column}, {place.width}"]
         else:
             across = integer(f"{name}b", column, OUTPUT)
@@ -241,7 +245,7 @@ class BodyCode:
             lines = [f"  {name}p = getelementptr {s}, ptr {pointer}, i64 {index}", f"  {name}s = load {s}, ptr {name}p"]
             return lines + self.t.spread(f"{name}s", name)
         if source.startswith("carry:"):
-            return self._read("from" + source[6:], index, name)
+            return self._read("from" + source.split(":")[1], index, name)
         if source.startswith("pair:"):
             return self._read("parent" + source[5:], index, name)
         return self._read(f"input:{source}", index - self.program.classes[self.c].starts[source], name)

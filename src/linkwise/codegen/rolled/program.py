@@ -15,23 +15,17 @@ after all phases. Whatever in them depends on one body alone is computed in a ph
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ... import inputs
-from ...arrays import as_numpy
 from ...errors import UnrollableError
-from ...model.joints.kinds import Cylindrical, Helical, JointKind, Planar, Prismatic, Revolute, Universal
-from ...model.joints.springs import Spring
-from ...model.model import BodyConstants, Model, with_numbers
-from ...model.normal_form import Hinge, normal_form
+from ...model.model import with_numbers
+from ...model.normal_form import normal_form
 from ...properties import cached_property
-from ...spatial import RigidInertia, Transform, Turn
 from ...sweeps import BodyTree
 from ...symbols.operations import Operations
 from ...symbols.outputs import count, reachable
@@ -41,8 +35,10 @@ from ...symbols.scalar import Graph
 from ..facts import Shape
 from ..program.signature import Signature
 from .blocks import BlockMatrix, works_of
+from .classes import Class, NodeTree, classes_of, node_tree
 from .factors import Factors
 from .plan import PlannedLoop, plan
+from .recorded_nodes import RecordedNodes
 from .recorder import Sweep
 from .separation import refuse_mixing
 from .walk_recorder import RecordedMatrix, RecordedTree
@@ -50,21 +46,11 @@ from .work import Work
 
 
 @dataclass(eq=False)
-class Class:
-    """Bodies that share their code: a representative's constants, and the numbers of every member."""
-
-    members: list[int]
-    constants: BodyConstants
-    table: np.ndarray  # (members, numbers)
-    starts: dict[str, int] = field(default_factory=dict)  # where the inputs of the representative begin
-
-
-@dataclass(eq=False)
 class RolledProgram:
     """A function as loops over bodies. ``phases[p][c]`` is what class c does in phase p."""
 
     signature: Signature
-    tree: BodyTree
+    nodes: NodeTree
     classes: list[Class]
     sweeps: list[Sweep]
     one_sided: bool = False  # whether a matrix has blocks, of bodies inboard of each other, that nothing writes
@@ -82,6 +68,11 @@ class RolledProgram:
     def all_held(self) -> int:
         """How many vectors all outputs take, after which factors begin."""
         return sum(map(self.held, range(len(self.signature.shapes))))
+
+    @property
+    def tree(self) -> BodyTree:
+        """Who hangs on whom; of coupled bodies, nodes."""
+        return self.nodes.tree
 
     @property
     def name(self) -> str:
@@ -209,154 +200,6 @@ def _counted(work: Work) -> np.ndarray:
     return np.array([getattr(counts, f) for f in Operations.__dataclass_fields__])
 
 
-# --- classes of bodies -------------------------------------------------------------------------------
-
-
-def classes_of(model: Model, graph: Graph) -> list[Class]:
-    """Bodies by joint kind. Numbers on which all members agree are constants, the others symbols ``table:c``."""
-    forms, members = _members(model)
-    out = []
-    for c, bodies in enumerate(members):
-        numbers = np.array([forms[k][1] for k in bodies])
-        varies = np.flatnonzero((numbers != numbers[0]).any(axis=0))
-        values: list[Any] = [float(x) for x in numbers[0]]
-        for column, symbol in zip(varies, graph.inputs(f"table:{c}", len(varies))):
-            values[column] = symbol
-        out.append(Class(bodies, forms[bodies[0]][2](values), numbers[:, varies]))
-    return out
-
-
-def _members(model: Model) -> tuple[list[Any], list[list[int]]]:
-    """(the form of each body, the bodies of each class)."""
-    forms = [_form(c) for c in model.constants()]
-    members: dict[Any, list[int]] = {}
-    for k, (key, _, _) in enumerate(forms):
-        alone = model.parents[k] < 0 and model.joints[k].kind.nv > 1  # a free base is treated by itself
-        members.setdefault((key, alone), []).append(k)
-    return forms, list(members.values())
-
-
-def _form(c: BodyConstants) -> tuple[Any, list[float], Callable[[list[Any]], BodyConstants]]:
-    """(class key, the body's numbers, how to make constants from such numbers)."""
-    l, h, J = as_numpy(c.placement.l), as_numpy(c.M.h), as_numpy(c.M.J)
-    inertia = [float(c.M.m), *h, *J[np.tril_indices(3)]]
-    rotor = [] if c.reflected is None else [float(c.reflected[0, 0])]
-    spin = [] if c.spin is None else [float(x) for x in as_numpy(c.spin)]
-    soft = _numbers_of_spring(c)
-    own = [float(x) for numbers in _numbers_of_kind(c.kind).values() for x in numbers.flat]
-    kind_key = type(c.kind) if own else _kind_key(c.kind)
-    if c.placement.turns is None:
-        place = [*as_numpy(c.placement.R).ravel(), *l]
-        key: Any = (kind_key, len(rotor), len(spin), tuple(soft), "matrix")
-    else:
-        place = [x for cs in _three_turns(c) for x in cs] + [*l]
-        if isinstance(c.kind, Revolute):  # the last turn is part of the angle
-            (a, b), (x, y) = place[4:6], (getattr(c.kind, "cosine", 1.0), getattr(c.kind, "sine", 0.0))
-            place = [*place[:4], a * x - b * y, a * y + b * x, *place[6:]]
-        key = ("revolute" if isinstance(c.kind, Revolute) else kind_key, len(rotor), len(spin), tuple(soft), "turns")
-
-    def make(x: list[Any]) -> BodyConstants:
-        kind = c.kind
-        if c.placement.turns is None:
-            R, rest = np.array(x[:9], dtype=object).reshape(3, 3), x[9:]
-            turns: Any = None
-        else:
-            turns, rest = (Turn(2, x[0], x[1]), Turn(0, x[2], x[3])), x[4:]
-            if isinstance(c.kind, Revolute):
-                kind, rest = Hinge("z", rest[0], rest[1]), rest[2:]
-            else:
-                turns, rest = (*turns, Turn(2, rest[0], rest[1])), rest[2:]
-            R = np.eye(3)
-            for turn in reversed(turns):
-                R = turn @ R
-        l, (m, hx, hy, hz, xx, xy, yy, xz, yz, zz, *load) = np.array(rest[:3], dtype=object), rest[3:]
-        J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
-        M = RigidInertia(np.asarray(m, dtype=object), np.array([hx, hy, hz], dtype=object), J)
-        reflected = load[2] * np.eye(c.kind.nv) if rotor else None
-        turning = np.array(load[2 + len(rotor) :][: len(spin)], dtype=object) if spin else None
-        spring, start = {}, 2 + len(rotor) + len(spin)
-        for name, numbers in soft.items():
-            spring[name] = np.array(load[start : start + len(numbers)], dtype=object)
-            start += len(numbers)
-        held = Spring(**spring) if soft else None
-        kind = _with_numbers_of_kind(kind, load[start:]) if own else kind
-        return BodyConstants(Transform(R, l, turns), kind, M, reflected, turning, held, (load[0], load[1]))
-
-    rest = [*rotor, *spin, *(x for numbers in soft.values() for x in numbers), *own]
-    return key, [*place, *inertia, *c.load, *rest], make
-
-
-# What the kinds of joints are made of, beside their maps: bodies that differ in these alone share their code.
-_MADE_OF: dict[type[JointKind], tuple[str, ...]] = {
-    Revolute: ("axis",),
-    Prismatic: ("axis",),
-    Cylindrical: ("axis",),
-    Helical: ("axis", "pitch"),
-    Universal: ("first", "second"),
-    Planar: ("normal", "basis"),
-}
-
-
-def _numbers_of_kind(kind: JointKind) -> dict[str, np.ndarray]:
-    """What is different in joints of one kind, by its name. Joints of one degree of freedom along a coordinate axis,
-    which have zeros of their own, are a kind by themselves."""
-    names = _MADE_OF.get(type(kind), ())
-    if names == ("axis",) and np.count_nonzero(getattr(kind, "axis")) == 1:  # noqa: B009  (not of every kind)
-        return {}
-    return {name: np.asarray(getattr(kind, name), dtype=float) for name in (*names, "H_star")} if names else {}
-
-
-def _with_numbers_of_kind(kind: JointKind, values: Sequence[Any]) -> JointKind:
-    """A kind with these numbers and symbols in place of its own."""
-    out, start = copy(kind), 0
-    object.__setattr__(out, "stands_for", kind)
-    for name, own in _numbers_of_kind(kind).items():
-        x = np.array(values[start : start + own.size], dtype=object).reshape(own.shape)
-        start += own.size
-        if not all(isinstance(y, float) for y in x.flat):
-            object.__setattr__(out, name, x if own.ndim else x.item())
-    return out
-
-
-def _numbers_of_spring(c: BodyConstants) -> dict[str, list[float]]:
-    """The numbers of a joint's spring and damper, by what they are; only those there are."""
-    if c.spring is None:
-        return {}
-    found = {name: getattr(c.spring, name) for name in ("stiffness", "rest", "damping")}
-    return {name: [float(y) for y in as_numpy(x)] for name, x in found.items() if x is not None}
-
-
-def _kind_key(kind: JointKind) -> Any:
-    """The same for kinds that do the same. A kind of a user's own that cannot be pickled is like no other."""
-    try:
-        return pickle.dumps(kind)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return id(kind)
-
-
-def class_sizes(model: Any, in_own_frames: bool = False) -> list[int]:
-    """The degrees of freedom of each class of bodies, in the frames in which :func:`roll` has them."""
-    classes = _members(model if in_own_frames else normal_form(model)[0])[1]
-    return [model.joints[members[0]].kind.nv for members in classes]
-
-
-def is_aligned(model: Any) -> bool:
-    """Whether bodies are placed by right angles, most of them: straight-line code has half the operations then."""
-    placed = [c for k, c in enumerate(normal_form(model)[0].constants()) if not model.tree.on_world(k)]
-    bent = [c for c in placed if any(t.axis == 0 and abs(t.c * t.s) > 1e-9 for t in c.placement.turns or ())]
-    return 2 * len(bent) < len(placed)
-
-
-def _three_turns(c: BodyConstants) -> list[tuple[float, float]]:
-    """(cos, sin) of a placement's turns about z, x, z, those that are not there included."""
-    out = [(1.0, 0.0)] * 3
-    turns = c.placement.turns or ()
-    bend = next((i for i, t in enumerate(turns) if t.axis == 0), None)
-    for i, t in enumerate(turns):
-        out[1 if i == bend else 0 if bend is not None and i < bend else 2] = (float(t.c), float(t.s))
-    return out
-
-
 # --- the program -------------------------------------------------------------------------------------
 
 
@@ -378,13 +221,13 @@ def roll(
     """
     graph = Graph(most)
     form = model if in_own_frames else normal_form(model)[0]
-    classes = classes_of(form, graph)
-    roots = [all(model.tree.on_world(k) for k in kind.members) for kind in classes]
-    sizes = [c.constants.kind.nv for c in classes]
-    recorder = RecordedTree(graph, roots, sizes, branching=not model.tree.is_chain)
-    stand_in = _stand_in(form, classes, recorder)
+    nodes = node_tree(form)
+    classes = classes_of(form, nodes, graph)
+    recorder = _recorder(graph, form, nodes, classes)
+    stand_in = _stand_in(form, nodes, classes, recorder)
     symbols = [graph.inputs(a, *inputs.sizes(stand_in, shape)) for a, shape in arrays.items()]
-    for kind, q, v in zip(classes, stand_in.q_slices, stand_in.v_slices):
+    slices = [_together(x, classes) for x in (stand_in.q_slices, stand_in.v_slices)]
+    for kind, q, v in zip(classes, *slices):
         kind.starts = {a: q.start if shape == ("nq",) else v.start for a, shape in arrays.items()}
     leaves, structure = flatten(function(stand_in, *symbols))
     graph.refuse_length()
@@ -395,8 +238,8 @@ def roll(
     lengths = {a: inputs.sizes(model, shape)[0] for a, shape in arrays.items()}
     signature = Signature(name, lengths, shapes, structure is LEAF, structure)
     one_sided = any(isinstance(x, RecordedMatrix) and x.is_one_sided for x in outputs)
-    program = RolledProgram(signature, model.tree, classes, recorder.sweeps, one_sided)
-    program.phases, program.loops, program.factors = plan(recorder, stand_in.v_slices, outputs, shapes, block)
+    program = RolledProgram(signature, nodes, classes, recorder.sweeps, one_sided)
+    program.phases, program.loops, program.factors = plan(recorder, slices[1], outputs, shapes, block)
     refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
 
@@ -414,8 +257,38 @@ def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[s
     return [{a: range(kind.starts[a], end[a]) for a in lengths} for kind, end in zip(classes, ends)]
 
 
-def _stand_in(model: Any, classes: list[Class], tree: RecordedTree) -> Any:
-    """The model with one body per class."""
-    clone = with_numbers(model, [c.constants for c in classes], bodies=[model.bodies[c.members[0]] for c in classes])
-    clone.__dict__["tree"] = tree
+def _recorder(graph: Graph, model: Any, nodes: NodeTree, classes: list[Class]) -> RecordedTree:
+    """What records sweeps and walks of one body, or node, of each class."""
+    roots = [all(nodes.tree.on_world(k) for k in kind.members) for kind in classes]
+    branching = not nodes.tree.is_chain
+    if not nodes.is_grouped:
+        return RecordedTree(graph, roots, [c.constants[0].kind.nv for c in classes], branching)
+    sizes = [_degrees(model, nodes.members[c.members[0]]) for c in classes]
+    return RecordedNodes(graph, roots, sizes, branching, [c.shape for c in classes])
+
+
+def _degrees(model: Any, held: tuple[int, ...]) -> int:
+    return sum(model.v_slices[k].stop - model.v_slices[k].start for k in held)
+
+
+def _together(slices: Sequence[slice], classes: list[Class]) -> list[slice]:
+    """Where the numbers of each class are, from those of the bodies of one after another."""
+    ends = np.cumsum([len(kind.constants) for kind in classes])
+    return [
+        slice(slices[int(end) - len(kind.constants)].start, slices[int(end) - 1].stop)
+        for end, kind in zip(ends, classes)
+    ]
+
+
+def _stand_in(model: Any, nodes: NodeTree, classes: list[Class], tree: RecordedTree) -> Any:
+    """The model with one body, or node, per class."""
+    held = [k for kind in classes for k in nodes.members[kind.members[0]]]
+    clone = with_numbers(model, [c for kind in classes for c in kind.constants], bodies=[model.bodies[k] for k in held])
+    if not isinstance(tree, RecordedNodes):
+        clone.__dict__["tree"] = tree
+        return clone
+    names = {model.joints[k].name for k in held}
+    clone.__dict__["couplings"] = tuple(c for c in model.couplings if c.dependent in names)
+    clone.__dict__["tree"] = tree.members
+    clone.__dict__["aggregates"] = tuple(tuple(place) for place in tree.members.places if len(place) > 1)
     return clone

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...errors import UnrollableError
-from ...sweeps import Step, Tree
+from ...sweeps import BodyTree, Nodes, Step, Tree
 from ...symbols.derivative import moved
 from ...symbols.outputs import reachable
 from ...symbols.results import flatten, rebuild
 from ...symbols.scalar import Graph, Scalar
 
+Versions = Callable[[int], list[Any]]  # what is carried to a class, for each port
 _RECORDED = 10_000  # carries of recorded sweeps are numbered from here; those of trials from 0
 
 
@@ -61,47 +63,102 @@ class SweepRecorder(Tree):
                     self.phase_of[id(node)] = max(known, default=-1)
         return self.phase_of[id(x)]
 
-    def _carry(self, index: int, slot: int, phase: int) -> Scalar:
-        node = self.graph.node("input", f"carry:{index}", slot)
+    def _carry(self, index: int, slot: int, phase: int, c: int) -> Scalar:
+        """What is carried in a slot, as class c knows it."""
+        node = self.graph.node("input", self._carry_name(index, c), slot)
         self.phase_of[id(node)] = phase
         return node
+
+    def _carry_of(self, index: int, phase: int, c: int, slot: int) -> Scalar:
+        return self._carry(index, slot, phase, c)
+
+    def _carry_name(self, index: int, c: int) -> str:
+        return f"carry:{index}"
 
     def outward(self, step: Step, start: Any, *data: Sequence[Any]) -> list[Any]:
         """A parent's value is a carry wherever it is not one constant on the whole robot."""
         leaves, structure = flatten(start)
         kept = [i for i, x in enumerate(leaves) if x is not None]
-        world = Pattern.of([leaves[i] for i in kept])
+        world = [leaves[i] for i in kept]
 
         def trial(pattern: Pattern, index: int, phase: int) -> tuple[Any, list[Pattern]]:
-            arrays = pattern.arrays(lambda slot: self._carry(index, slot, phase))
-            full: list[Any] = [None] * len(leaves)
-            for i, x in zip(kept, arrays):
-                full[i] = x
-            parent = rebuild(structure, iter(full))
-            values = [step(parent, *items) for items in zip(*data)]
-            found = [flatten(v)[0] for v in values]
-            return (parent, values), [Pattern.of([f[i] for i in kept]) for f in found]
+            def versions(c: int) -> list[Any]:
+                arrays = pattern.arrays(lambda slot: self._carry(index, slot, phase, c))
+                full = [[None if x is None else next(arrays) for x in leaves] for _ in range(self.ports)]
+                return [rebuild(structure, iter(x)) for x in full]
 
-        (parent, values), _ = self._settle(True, world, trial)
+            inboard, values = self._swept_outward(step, versions, data)
+            return (inboard, values), [Pattern.of(x) for x in self._handed_out(values, kept, world)]
+
+        (inboard, values), _ = self._settle(True, Pattern.of(world * self.ports), trial)
         out = list(values)
-        self._held[id(out)] = (out, [parent] * len(out))
+        self._held[id(out)] = (out, inboard)
         return out
 
     def inward(self, step: Step, zero: Any, *data: Sequence[Any]) -> list[Any]:
         """A sum over children is a carry wherever some child adds to it; one that passes the integer 0 adds nothing."""
-        first = [step(zero, *items)[0] for items in zip(*data)]
+        guards = len(self.graph.guards)
+        first = self._passed_by_tips(step, zero, data)
+        self._tried(guards)
         leaves, structure = flatten(next((x for x in first if not _is_nothing(x)), first[0]))
         nothing = [np.zeros(np.shape(x)) for x in leaves]
-        empty = Pattern.of(nothing)
 
         def trial(pattern: Pattern, index: int, phase: int) -> tuple[Any, list[Pattern]]:
-            gathered = rebuild(structure, iter(pattern.arrays(lambda slot: self._carry(index, slot, phase))))
-            results = [step(gathered, *items) for items in zip(*data)]
-            passed = [nothing if _is_nothing(x) else flatten(x)[0] for x, _ in results]
-            return [kept for _, kept in results], [Pattern.of(x) for x in passed]
+            def versions(c: int) -> list[Any]:
+                arrays = pattern.arrays(lambda slot: self._carry(index, slot, phase, c))
+                return [rebuild(structure, arrays) for _ in range(self.ports)]
 
-        kept: list[Any] = self._settle(False, empty, trial)[0]
+            kept, passed = self._swept_inward(step, versions, zero, data)
+            each = [nothing * self.ports if x is None else x for x in map(self._handed_in, range(len(passed)), passed)]
+            return kept, [Pattern.of(x) for x in each]
+
+        empty = Pattern.of(nothing * self.ports)
+        kept: list[Any] = self._settle(False, empty, trial, self._at_tips(empty, first))[0]
         return kept
+
+    # What nodes of several bodies do otherwise (:mod:`.recorded_nodes`): a body has one port, itself.
+
+    @property
+    def ports(self) -> int:
+        """How many ports a class may have, each with values of its own in what is carried."""
+        return 1
+
+    @property
+    def each_has_carries(self) -> bool:
+        """Whether what is carried has a symbol for each class, so that no two have a value in common."""
+        return False
+
+    def _swept_outward(self, step: Step, versions: Versions, data: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """(what every entry finds at its parent, its value), from what is carried for each port."""
+        [parent] = versions(0)
+        return [parent] * len(self), [step(parent, *items) for items in zip(*data)]
+
+    def _handed_out(self, values: list[Any], kept: list[int], world: list[Any]) -> list[list[Any]]:
+        """The arrays that every class hands on, of what its entries have: those that are ``kept``, as the world's."""
+        return [[found[i] for i in kept] for found in (flatten(v)[0] for v in values)]
+
+    def _passed_by_tips(self, step: Step, zero: Any, data: Sequence[Any]) -> list[Any]:
+        """What entries pass on where nothing has been passed to them."""
+        return [step(zero, *items)[0] for items in zip(*data)]
+
+    def _at_tips(self, empty: Pattern, first: list[Any]) -> Pattern:
+        """What is carried at least, from the empty sum and what entries pass on without."""
+        return empty
+
+    def _tried(self, guards: int) -> None:
+        """A step was tried with less than is carried in the end; there were so many guards before."""
+
+    def _swept_inward(
+        self, step: Step, versions: Versions, zero: Any, data: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """(what every entry keeps, what every class passes on), from the sums that are carried for each port."""
+        [gathered] = versions(0)
+        results = [step(gathered, *items) for items in zip(*data)]
+        return [kept for _, kept in results], [passed for passed, _ in results]
+
+    def _handed_in(self, c: int, passed: Any) -> list[Any] | None:
+        """The arrays of what a class passes on, for every port of its parent; None for nothing."""
+        return None if _is_nothing(passed) else flatten(passed)[0]
 
     def at_parents(self, values: Sequence[Any], start: Any) -> list[Any]:
         if id(values) not in self._held:  # handed on by a sweep of its own
@@ -109,9 +166,12 @@ class SweepRecorder(Tree):
         inboard: list[Any] = self._held[id(values)][1]
         return inboard
 
-    def _settle(self, outward: bool, at_end: Pattern, trial: Callable[..., Any]) -> tuple[Any, Any]:
+    def _settle(
+        self, outward: bool, at_end: Pattern, trial: Callable[..., Any], least: Pattern | None = None
+    ) -> tuple[Any, Any]:
         """Widen the pattern of the carry until the step keeps within it, then record the sweep."""
-        pattern, index = at_end, len(self.sweeps)
+        pattern, index = least or at_end, len(self.sweeps)
+        guards = len(self.graph.guards)
         while True:
             result, handed = trial(pattern, index, -1)
             wider = pattern.joined(*handed)
@@ -119,6 +179,7 @@ class SweepRecorder(Tree):
                 break
             pattern = wider
         # The carry's phase is known only now: trace once more under a name of its own.
+        self._tried(guards)
         phase = max(0, *(self.phase(x) for p in handed for x in p.entries))
         phase += phase % 2 if outward else 1 - phase % 2
         index = self._name()
@@ -135,15 +196,18 @@ class SweepRecorder(Tree):
 
     def _changed(self, sweep: Sweep, moving: Mapping[int, Any]) -> dict[int, Any]:
         """A sweep of the changes of what another carries: those changes by the ids of what it carries."""
-        carries = [self._carry(sweep.index, i, sweep.phase) for i in range(len(sweep.start))]
+        classes = range(len(self.roots)) if self.each_has_carries else range(1)
 
         def trial(pattern: Pattern, index: int, phase: int) -> tuple[Any, list[Pattern]]:
-            [changes] = pattern.arrays(lambda slot: self._carry(index, slot, phase))
-            of_carries = {id(x): d for x, d in zip(carries, changes)}
+            of_carries: dict[int, Any] = {}
+            for c in classes:
+                carries = [self._carry(sweep.index, i, sweep.phase, c) for i in range(len(sweep.start))]
+                [changes] = pattern.arrays(partial(self._carry_of, index, phase, c))
+                of_carries |= {id(x): d for x, d in zip(carries, changes)}
             handed = [moved(slots, {**moving, **of_carries}) for slots in sweep.handed]
             return of_carries, [Pattern.of([np.array(x, dtype=object)]) for x in handed]
 
-        found: dict[int, Any] = self._settle(sweep.outward, Pattern.of([np.zeros(len(carries))]), trial)[0]
+        found: dict[int, Any] = self._settle(sweep.outward, Pattern.of([np.zeros(len(sweep.start))]), trial)[0]
         return found
 
     def _name(self) -> int:
@@ -151,6 +215,12 @@ class SweepRecorder(Tree):
         return _RECORDED + len(self.sweeps)
 
     # --- single bodies -----------------------------------------------------------------------------
+
+    def within(self, held: Sequence[int]) -> BodyTree:
+        _refuse("bodies that move as one node")
+
+    def of_nodes(self, members: Sequence[tuple[int, ...]], grouped: Sequence[bool]) -> Nodes:
+        _refuse("bodies that move as one node")
 
     @property
     def has_single_bodies(self) -> bool:

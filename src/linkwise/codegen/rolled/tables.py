@@ -8,6 +8,7 @@ is for nobody.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,19 @@ if TYPE_CHECKING:
 
 def columns(program: RolledProgram) -> int:
     """How many integers a body has."""
-    return INPUTS + len(program.signature.inputs)
+    return INPUTS + len(program.signature.inputs) + program.nodes.is_grouped
+
+
+def first_body(program: RolledProgram) -> int:
+    """The column, of nodes, in which their first body stands."""
+    return columns(program) - 1
+
+
+def _start(slices: Sequence[slice], held: Sequence[int]) -> int:
+    """Where the numbers of bodies begin that lie together; anywhere where there are none."""
+    own = [slices[k] for k in held if slices[k].stop > slices[k].start]
+    first = own[0] if own else slices[held[0]]
+    return int(first.start)
 
 
 def saved(program: RolledProgram) -> int:
@@ -55,10 +68,13 @@ def tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
             out[k, CLASS], out[k, NUMBERS] = c, position
             numbers.append(row)
             position += len(row)
-    for k, (q, v) in enumerate(zip(model.q_slices, model.v_slices)):
-        out[k, OUTPUT] = v.start
+    for k, held in enumerate(program.nodes.members):
+        q, v = (_start(slices, held) for slices in (model.q_slices, model.v_slices))
+        out[k, OUTPUT] = v
         for j, name in enumerate(names):
-            out[k, INPUTS + j] = starts[j] + (q.start if name == "q" else v.start)
+            out[k, INPUTS + j] = starts[j] + (q if name == "q" else v)
+        if program.nodes.is_grouped:
+            out[k, first_body(program)] = held[0]
     out[:, OUT_OWN], out[:, OUT_PARENT] = outward_slots(program.parents)[:2]
     out[:, IN_OWN], out[:, IN_PARENT], out[:, FIRST] = inward_slots(program.parents)[:3]
     out[:, PARENT] = program.parents

@@ -107,18 +107,25 @@ class RecordedTree(SweepRecorder):
         self.loops: dict[tuple[int, ...], PairLoop] = {}  # by the classes that start
 
     def inward_from_each(self, step: Step, starts: Sequence[Any], *data: Sequence[Any]) -> Pairs:
-        def run(x: Any) -> list[Any]:
-            return [step(x, *items) for items in zip(*data)]
-
-        return self._walks(run, starts, None, outward=False)
+        return self._walks(self._run(step, data, outward=False), starts, None, outward=False)
 
     def outward_from_each(
         self, step: Step, starts: Sequence[Any], at_fork: Callable[[int, int], Any], *data: Sequence[Any]
     ) -> Pairs:
-        def run(x: Any) -> list[Any]:
-            return [step(x, *items) for items in zip(*data)]
-
+        run = self._run(step, data, outward=True)
         return self._walks(run, starts, at_fork if self.branching else None, outward=True)
+
+    def _run(self, step: Step, data: Sequence[Any], outward: bool) -> Callable[[Any], list[Any]]:
+        """A step of every class, with what has come to it, by ports."""
+        return lambda versions: [step(versions[0], *items) for items in zip(*data)]
+
+    def _carried(self, c: int, x: Any, outward: bool) -> list[Any]:
+        """The arrays that a walk takes on from a class."""
+        return flatten(x)[0]
+
+    def _kind_of_start(self, c: int, x: Any) -> Any:
+        """Walks of classes for which this is the same share a loop."""
+        return self.sizes[c]
 
     def matrix(
         self,
@@ -127,11 +134,15 @@ class RecordedTree(SweepRecorder):
         kept: Sequence[Any],
         flipped: Any,
         like: Array,
-        width: int = 0,
+        widths: Sequence[int] | None = None,
     ) -> Any:
-        rows = sum(sizes)
+        rows, width = sum(sizes), 0 if widths is None else self._columns_of_a_body(widths)
         flipped = RecordedPairs() if flipped == {} else flipped
         return RecordedMatrix(list(diagonal), list(kept), flipped, (rows, width * len(sizes) or rows), width)
+
+    def _columns_of_a_body(self, widths: Sequence[int]) -> int:
+        """How many columns each body has, of a matrix in which each class has so many."""
+        return widths[0]
 
     def _walks(
         self, run: Callable[[Any], list[Any]], starts: Sequence[Any], at_fork: Any, outward: bool
@@ -140,7 +151,7 @@ class RecordedTree(SweepRecorder):
         groups: dict[Any, list[int]] = {}
         for c, x in enumerate(starts):
             if x is not None:
-                groups.setdefault(self.sizes[c], []).append(c)
+                groups.setdefault(self._kind_of_start(c, x), []).append(c)
         kept = RecordedPairs()
         for origins in groups.values():
             forks = None if at_fork is None else [at_fork(a, origins[0]) for a in range(len(starts))]
@@ -158,15 +169,16 @@ class RecordedTree(SweepRecorder):
         """Widen the pattern of what is carried until every step keeps within it."""
         index = sum(len(loop.walks) for loop in self.loops.values())
         structure = flatten(next(iter(starts.values())))[1]
-        first = {c: Pattern.of(flatten(x)[0]) for c, x in starts.items()}
-        at_forks = [Pattern.of(flatten(x)[0]) for x in forks or []]
+        first = {c: Pattern.of(self._carried(c, x, outward)) for c, x in starts.items()}
+        at_forks = [Pattern.of(self._carried(c, x, outward)) for c, x in enumerate(forks or [])]
         pattern, *others = [*first.values(), *at_forks]
         pattern = pattern.joined(*others)
         if outward and self.branching:  # the trees beside are reached through the world, with nothing
             pattern = pattern.joined(Pattern.of([np.zeros(shape) for shape in pattern.shapes]))
         while True:
-            results = run(rebuild(structure, pattern.arrays(lambda slot: self._pair(index, slot))))
-            handed = [Pattern.of(flatten(passed)[0]) for passed, _ in results]
+            arrays = pattern.arrays(lambda slot: self._pair(index, slot))
+            results = run([rebuild(structure, arrays) for _ in range(self.ports)])
+            handed = [Pattern.of(self._carried(c, passed, outward)) for c, (passed, _) in enumerate(results)]
             wider = pattern.joined(*handed)
             if wider.slots == pattern.slots:
                 break

@@ -26,8 +26,8 @@ from ...riccati import coordinate_axes, without_axes
 from ...spatial import Transform, congruence, cross_force
 from ...sweeps import unzip
 from ..articulated import Articulated, articulated, coloured
-from ..linearized.second_derivatives import along_motion
 from ..links import Links, evaluate, map_rates
+from .node_rates import factor_rate, node_rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +110,11 @@ def articulated_inertias(model: Model, q: Array) -> Array:
 
 def articulated_inertia_rates(model: Model, q: Array, v: Array) -> Array:
     """P°(k), (..., bodies, 6, 6), in the axes of each body (Diagonalized dynamics paper Algorithm 6.1)."""
-    if model.couplings:
-        return along_motion(model, lambda at: articulated_inertias(model, at), q, v)
     links = evaluate(model, q)
+    if links.lift is not None:
+        change = node_rates(model, links, articulated(links.nodes), links.split(v))
+        assert links.nodes.gathering is not None
+        return _stacked(links, links.nodes.gathering.members_of(change.P))
     return _stacked(links, rates(model, links, articulated(links), links.split(v)).P)
 
 
@@ -165,9 +167,11 @@ def mass_factor_rate(model: Model, q: Array, v: Array) -> Array:
 
     The inward sweep of m, differentiated: z = Σ φ(z + GLε), y = Lε + Hz for the columns ε of I.
     """
-    if model.couplings:
-        return along_motion(model, lambda at: mass_factor(model, at), q, v)
     links = evaluate(model, q)
+    if links.lift is not None:
+        nodes = articulated(links.nodes)
+        moving, of_nodes = node_rates(model, links, nodes, links.split(v)), roots(nodes)
+        return factor_rate(moving, of_nodes.L, of_nodes.rates(moving.D))
     beta, art = links.split(v), articulated(links)
     change, root = rates(model, links, art, beta), roots(art)
 

@@ -12,7 +12,6 @@ hold for trees, for every joint kind and with rotors; those printed in the paper
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +19,10 @@ from ...arrays import Array
 from ...model.model import Model
 from ...spatial import Transform
 from ...sweeps import unzip
-from .. import mass, springs
+from .. import springs
 from ..articulated import Articulated, articulated, colour, smooth, whiten
 from ..forward.articulated_body import articulated_body
 from ..inverse import coriolis_force, split_forces
-from ..linearized.second_derivatives import along_motion
 from ..links import (
     Links,
     at_rest,
@@ -35,7 +33,8 @@ from ..links import (
     map_rates,
     no_motion,
 )
-from .articulated_rates import ArticulatedRates, Roots, mass_factor, rates, roots
+from .articulated_rates import ArticulatedRates, Roots, rates, roots
+from .node_rates import node_rates, total_rates_changed
 
 # --- between joint and diagonal coordinates (Tables 2 and 3) ---------------------------------------------
 
@@ -201,28 +200,35 @@ def forward(
 #
 # From the factor 𝓜 = mm* over nodes and its rate: ν = m*v, so that ν̇ = ṁ*v + m*v̇, and with m*𝓜⁻¹ = ℓ
 #
-#     C(θ, ν) = ℓ𝓒 − ṁ*v,    C(θ, ξ) = B⁻¹𝓒 − DḂ*v    where 𝓜 = BDB*, B = I + HφK, 𝓒 the bias force without gravity.
+#     C(θ, ν) = ℓ𝓒 − ṁ*v,    C(θ, ξ) = B⁻¹𝓒 − DḂ*v    where 𝓜 = BDB*, B = I + HφK, 𝓒 the bias force without gravity,
 #
-# The rates are exact derivatives along the motion. In O(n²): the recursion for P° is written for rigid bodies.
+# with ξ = B*v, ν = L*ξ and ṁ*v = L°*ξ + L*Ḃ*v from the rates of nodes, in O(n).
 
 
-def _factor(model: Model, normalized: bool) -> Callable[[Array], Array]:
-    return lambda q: mass_factor(model, q) if normalized else mass.innovations_factors(model, q)[0]
+def _swung(model: Model, q: Array, v: Array, normalized: bool) -> tuple[Links, list[Array], Articulated]:
+    """ṁ*v, or Ḃ*v, by nodes."""
+    links = evaluate(model, q)
+    art = articulated(links.nodes)
+    change = node_rates(model, links, art, links.split(v))
+    xi, turned = total_rates_changed(change, links.nodes.split(v))
+    if normalized:
+        root = roots(art)
+        turned = [R.mT @ x + L.mT @ y for R, x, L, y in zip(root.rates(change.D), xi, root.L, turned)]
+    return links.nodes, turned, art
 
 
 def _coupled_coriolis(model: Model, q: Array, nu: Array, normalized: bool) -> Array:
     v = joint_rates(model, q, nu, normalized)
-    swung = along_motion(model, _factor(model, normalized), q, v).mT @ v[..., None]
+    nodes, swung, art = _swung(model, q, v, normalized)
     if not normalized:
-        swung = mass.innovations_factors(model, q)[1] @ swung
-    return working_forces(model, q, coriolis_force(model, q, v), normalized) - swung[..., 0]
+        swung = [D @ x for D, x in zip(art.D, swung)]
+    return working_forces(model, q, coriolis_force(model, q, v), normalized) - nodes.join(swung)
 
 
 def _coupled_forward(
     model: Model, q: Array, nu: Array, tau: Array, normalized: bool, external: Array | None
 ) -> tuple[Array, Array]:
     v = joint_rates(model, q, nu, normalized)
-    factor = _factor(model, normalized)
     a = articulated_body(model, q, v, tau, external).acceleration
-    rate = along_motion(model, factor, q, v).mT @ v[..., None] + factor(q).mT @ a[..., None]
-    return v, rate[..., 0]
+    nodes, swung, _ = _swung(model, q, v, normalized)
+    return v, nodes.join(swung) + total_rates(model, q, a, normalized)

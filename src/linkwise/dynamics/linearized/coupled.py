@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import arrays
 from ...arrays import Array
 from ..coupled_links import Lift, Slopes, adjoint_times, times
-from .inverse import adjoint_1, algorithm_1, algorithm_2, like
+from .inverse import adjoint_1, algorithm_1, algorithm_2
+from .over_nodes import over_nodes
 from .variations import Motion
 
 
@@ -61,18 +61,11 @@ def inverse_gradient(m: Motion, weights: Array) -> tuple[Array, Array, Array]:
 
 
 def inverse_matrices(m: Motion) -> tuple[Array, Array, Array]:
-    """(𝓜, A_D, B_D), each (..., nv, nv) (LD Algorithm 2), with what couplings that are not linear add."""
-    mass, A, B = algorithm_2(m)
-    first, second = _bends(m)
-    if not first:
-        return mass, A, B
-    n = m.links.nv
-    unit = m.links.split_rows(arrays.eye(n, like=like(m)))
-    none = [0.0 * x for x in unit]
-    rate, bent = _plus(none, times(first, unit)), _plus(none, times(second, unit))
-    A = A + m.links.join_rows(algorithm_1(m, none, none, [2.0 * x for x in rate]), n)
-    own = _plus(algorithm_1(m, none, rate, bent), m.links.lift.stiffness_times(m.T, unit))
-    return mass, A, B + m.links.join_rows(own, n)
+    """(𝓜, A_D, B_D), each (..., nv, nv) (LD Algorithm 2), over the nodes that coupled bodies make."""
+    if m.links.lift is None:
+        return algorithm_2(m)
+    over = over_nodes(m)
+    return algorithm_2(over.motion, over.variations, script_F=over.script_F)
 
 
 def bent_columns(m: Motion, J: list[Array], dv: list[Array], dq: list[Array]) -> tuple[list[Array], list[Array]]:

@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import arrays
+from ...aggregates import come_in, without_port
 from ...arrays import Array
 from ...model.model import Model
 from ...spatial import Transform, cross, skew
-from ...sweeps import Pairs
+from ...sweeps import Pairs, unzip
 from ...tolerances import INDEPENDENT
-from ..articulated import first_rows, past_joint
+from ..articulated import Articulated, first_rows, past_joint
 from ..links import Links
 from ..mass_inverse import next_row
+from ..node_rows import at_ports, carried_past, node_rows
+from ..node_rows import next_row as node_row
 from .inverse import like
 from .models import forward_motion, inverse_motion
 from .variations import Motion
@@ -64,13 +67,28 @@ def body_regressors(m: Motion) -> list[Array]:
 def carried_to_joints(links: Links, A: list[Array], like: Array) -> Array:
     """HφA, (..., nv, 10 bodies), of A(k) (..., 6, 10): Y(j, k) = H(j) φ(j,k) A(k)."""
 
-    def step(X: Array, phi: Transform, H: Array) -> tuple[Array, Array]:
+    def step(X: Any, phi: Any, H: Array) -> tuple[Any, Array]:
         return phi @ X, H @ X
 
-    own = [H @ X for H, X in zip(links.H, A)]
-    kept = links.tree.inward_from_each(step, [phi @ X for phi, X in zip(links.phi, A)], links.phi, links.H)
-    Y = links.tree.matrix(links.sizes, own, [kept], Pairs(), like, PARAMETERS)
-    return Y if links.lift is None else links.join_rows(links.unstack(Y), PARAMETERS * len(A))
+    if links.lift is None:
+        own = [H @ X for H, X in zip(links.H, A)]
+        starts = [phi @ X for phi, X in zip(links.phi, A)]
+    else:
+        links = links.nodes
+        own, felt = unzip([_by_members(links, k, A) for k in range(len(links.sizes))], 2)
+        starts = [come_in(phi, x) for phi, x in zip(links.phi, felt)]
+    kept = links.tree.inward_from_each(step, starts, links.phi, links.H)
+    return links.matrix_over_bodies(own, [kept], Pairs(), like, PARAMETERS)
+
+
+def _by_members(nodes: Links, k: int, A: list[Array]) -> tuple[Array, Array]:
+    """N*A and F*A of a node, columns of its members side by side."""
+    gathering = nodes.gathering
+    assert gathering is not None
+    held, inner = gathering.members[k], without_port(nodes.phi[k])
+    parts = [at_ports({place: A[body]}, nodes.H[k]) for place, body in enumerate(held)]
+    columns = arrays.concatenate
+    return columns([nodes.H[k] @ x for x in parts], axis=-1), columns([inner @ x for x in parts], axis=-1)
 
 
 def regressor(model: Model, q: Array, v: Array, a: Array) -> Array:
@@ -86,7 +104,7 @@ def forward_sensitivity(model: Model, q: Array, v: Array, tau: Array, external: 
     """
     m, art = forward_motion(model, q, v, tau, external)
     if m.links.lift is not None:
-        return art.solve(m.links.nodes, -regressor_of(m))
+        return _sensitivity_over_nodes(m, art)
     links = m.links
     A = body_regressors(m)
     _, U, Upsilon = first_rows(links, art)
@@ -105,7 +123,31 @@ def forward_sensitivity(model: Model, q: Array, v: Array, tau: Array, external: 
     rows = [u if r else None for u, r in zip(U, links.sizes)]
     kept = links.tree.outward_from_each(outboard, rows, lambda a, i: -(W[a, i].mT @ Upsilon[a]), *joints, A)
     own = [-(u @ X) for u, X in zip(U, A)]
-    return links.tree.matrix(links.sizes, own, [kept], inner, like(m), PARAMETERS)
+    return links.matrix_over_bodies(own, [kept], inner, like(m), PARAMETERS)
+
+
+def _sensitivity_over_nodes(m: Motion, art: Articulated) -> Array:
+    """The same where bodies move as one node (:mod:`..node_rows`)."""
+    links, A = m.links.nodes, body_regressors(m)
+    x = node_rows(links, art)
+    given = [_by_members(links, k, A) for k in range(len(links.sizes))]
+    answers = [x.answer(k, art.D_inverse[k], felt, T) for k, (T, felt) in enumerate(given)]
+
+    def inboard(W: Any, phi: Any, H: Array, g: Array, answer: Any) -> Any:
+        return carried_past(W, phi, H, g), (W.mT @ answer.yielded, W)
+
+    def outboard(X: Any, phi: Any, H: Array, g: Array, ports: tuple[int, ...], answer: Any) -> Any:
+        row, _, felt = node_row(X, phi, H, g, ports)
+        return row, -(felt.mT @ answer.passed)
+
+    inner, W = links.tree.inward_from_each(inboard, x.sent, links.phi, links.H, x.g, answers).unzip(2)
+
+    def at_fork(a: int, i: int) -> Any:
+        return x.at_fork(a, W[a, i])
+
+    walked = (links.phi, links.H, x.g, links.ports, answers)
+    kept = links.tree.outward_from_each(outboard, x.starts, at_fork, *walked)
+    return links.matrix_over_bodies([-answer.own for answer in answers], [kept], inner, like(m), PARAMETERS)
 
 
 # --- base parameters -----------------------------------------------------------------------------------

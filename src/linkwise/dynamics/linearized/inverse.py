@@ -181,18 +181,22 @@ def adjoint_1(m: Motion, w: list[Array]) -> tuple[list[Array], list[Array], list
 
 
 def algorithm_2(
-    m: Motion, variations: list[JointVariation] | None = None, composites: tuple[list[Any], list[Any]] | None = None
+    m: Motion,
+    variations: list[JointVariation] | None = None,
+    composites: tuple[list[Any], list[Any]] | None = None,
+    script_F: list[Any] | None = None,
 ) -> tuple[Array, Array, Array]:
     """(𝓜, A_D, B_D), each (..., nv, nv), in O(n²) (LD Lemma 3.2, Algorithm 2, corrected).
 
     With the composite sums R and R̂ of M and M̂, columns X = RH*, X̂ = 2R̂*H*, X_A = 2R̂H* + R(Ḣ* + Ψ̇) and
     X_B = 2R̂Ψ̇ + RΨ̈ + 𝓕 are carried from joint k to the joints inboard. Unrelated joints have zeros.
-    ``variations`` are those of the motion and ``composites`` (R, R̂) those of the links unless others are given.
+    ``variations`` and ``script_F`` are those of the motion and ``composites`` (R, R̂) those of the links unless others
+    are given.
     """
     links = m.links
     R, R_hat = composites or (composite_inertias(links), composite_rates(links, m.rates.M_hat))
     variations = joint_variations(m) if variations is None else variations
-    script_F, _ = turned_forces(m, variations)
+    script_F = turned_forces(m, variations)[0] if script_F is None else script_F
     diagonal: list[tuple[Array | None, ...]] = []
     starts: list[Any] = []
     for k, x in enumerate(variations):

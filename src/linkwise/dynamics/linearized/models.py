@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from ... import arrays
 from ...arguments import number, shown
 from ...arrays import Array, SameKind
-from ...errors import InputError, NotAdmittedError
-from ...model.flexible.structure import grouped
+from ...errors import InputError
 from ...model.model import Model
 from .. import springs
 from ..articulated import Articulated, articulated
@@ -27,6 +26,7 @@ from ..tangent import transport
 from . import coupled, forward
 from .actuators import Actuators
 from .algorithm_6 import algorithm_6
+from .algorithm_6_of_nodes import algorithm_6_of_nodes
 from .state_space import StateSpace, zero_order_hold
 from .variations import Motion, Velocities, motion, velocity_terms
 
@@ -197,12 +197,9 @@ def forward_by_algorithm_4(model: Model, q: Array, v: Array, tau: Array, externa
 
 def forward_by_algorithm_6(model: Model, q: Array, v: Array, tau: Array, external: Array | None) -> Any:
     """𝓜⁻¹, A_C, B_C in O(n²) (LD Algorithm 6)."""
-    if model.couplings:
-        raise NotAdmittedError(
-            f"Algorithm 6 rests on the inverse of φ(p, k), which bodies that move as one node do not have, and robot"
-            f' {model.name!r} has {grouped(model)}; use method="lemma_4_7", in O(n²) as well, or "algorithm_4"'
-        )
     m, art = forward_motion(model, q, v, tau, external)
+    if model.couplings:
+        return algorithm_6_of_nodes(m, art)
     return springs.softened(m.links, m.rates.softness, *algorithm_6(m, art))
 
 
@@ -250,11 +247,11 @@ def quickest_forward(model: Model, products_of_one: int, products_of_two: int) -
     Algorithm 4 takes :func:`elimination_products`, where Algorithm 6 takes about ``products_of_one`` for each degree of
     freedom and ``products_of_two`` for each two of :func:`meeting_pairs`.
     """
-    if model.couplings:
-        return "algorithm_4"
     if not model.tree.has_single_bodies:
         return "algorithm_6"
     spinning = any(c.spin is not None for c in model.constants())
+    if model.couplings:
+        return "algorithm_4" if spinning else "algorithm_6"
     instead = products_of_one * model.nv + products_of_two * meeting_pairs(model)
     return "algorithm_4" if spinning or elimination_products(model) < instead else "algorithm_6"
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from ... import arrays
 from ...arrays import Array
+from ...model.joints.kinds import Later
 from ...model.model import Model
 from ...spatial import cross, cross_force, cross_motion
 from .. import springs
@@ -93,6 +94,8 @@ def _map_partials(model: Model, placed: Placed, k: int) -> Any:
     if found is None:
         return None
     first, second = found
+    if isinstance(second, Later):
+        return [placed.motion(k, d) for d in first], second.mapped(lambda d: placed.motion(k, d))
     return [placed.motion(k, d) for d in first], [[placed.motion(k, d) for d in row] for row in second]
 
 

@@ -8,6 +8,7 @@ and logarithm steps, with tangent vectors in the joint's own velocity coordinate
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,28 @@ def _columns(*columns: Any) -> np.ndarray:
     out = np.array(columns, dtype=float).reshape(len(columns), 6).T
     out.setflags(write=False)
     return out
+
+
+class Later(Sequence[list[Array]]):
+    """So many rows, each worked out when it is first looked at: second derivatives of maps with many coordinates."""
+
+    def __init__(self, count: int, row: Callable[[int], list[Array]]) -> None:
+        self._count, self._row = count, row
+        self._known: dict[int, list[Array]] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, i: Any) -> Any:
+        if i not in range(self._count):
+            raise IndexError(i)
+        if i not in self._known:
+            self._known[i] = self._row(i)
+        return self._known[i]
+
+    def mapped(self, function: Callable[[Array], Array]) -> Later:
+        """A function of every entry, as late."""
+        return Later(self._count, lambda i: [function(x) for x in self[i]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +105,7 @@ class JointKind(ByValue):
         rate = self.map_derivative(q, v)
         return None if rate is None else rate @ v
 
-    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]] | None:
+    def map_partials(self, q: Array) -> tuple[list[Array], Sequence[list[Array]]] | None:
         """∂H*/∂q_i and ∂²H*/∂q_i∂q_j, each (..., 6, nv); None where H* is constant."""
         return None
 

@@ -10,6 +10,7 @@ the right Jacobian of the rotations (closed chains and flexible bodies, math not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import factorial
 from typing import Any
@@ -23,7 +24,7 @@ from ...properties import cached_property
 from ...spatial import Transform, cross, rotation_about, skew, turn_about
 from ...values import fixed
 from ..inertia import as_array
-from .kinds import JointKind
+from .kinds import JointKind, Later
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +89,11 @@ class Modal(JointKind):
     def map_rate(self, q: Array, v: Array) -> Array | None:
         return None if self.is_constant else _Map(self, q).rate(v)
 
-    def map_partials(self, q: Array) -> tuple[list[Array], list[list[Array]]] | None:
+    def map_partials(self, q: Array) -> tuple[list[Array], Sequence[list[Array]]] | None:
         if self.is_constant:
             return None
         at = _Map(self, q)
-        return at.partials, [[at.second(i, j) for j in range(self.nv)] for i in range(self.nv)]
+        return at.partials, Later(self.nv, lambda i: [at.second(i, j) for j in range(self.nv)])
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(rng.uniform(-1, 1, self.nq) * self.amplitude)
