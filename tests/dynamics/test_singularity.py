@@ -3,6 +3,7 @@
 import ctypes
 import shutil
 import subprocess
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -281,3 +282,49 @@ def test_blocks_without_symmetry_are_refused_in_their_own_precision(dtype, targe
         X[5] = X[:5].sum(axis=0)
         with pytest.raises(lw.SingularError, match="block 0"):
             o.block_diagonal([X] * 3).inv().apply(np.ones(18, dtype), target=target)
+
+
+def libraries():
+    """How a call is made on every target: what takes a method's name and arrays."""
+    return {
+        "cpu": lambda robot, name, q: getattr(robot, name)(*q, target="cpu"),
+        "numpy": lambda robot, name, q: getattr(robot, name)(*q, target="numpy"),
+        "kernel": lambda robot, name, q: robot.compile(name)(*q),
+        "c": lambda robot, name, q: robot.compile(name, target="c"),
+        "cuda": lambda robot, name, q: robot.compile(name, target="cuda"),
+        "function": lambda robot, name, q: lw.compile(getattr(lw.Robot, name), robot)(*q),
+        "jax": lambda robot, name, q: getattr(robot, name)(*map(pytest.importorskip("jax").numpy.asarray, q)),
+        "torch": lambda robot, name, q: getattr(robot, name)(*map(pytest.importorskip("torch").tensor, q)),
+    }
+
+
+@pytest.mark.parametrize("way", libraries())
+@pytest.mark.parametrize("name", ["forward_dynamics", "mass_matrix_inverse"])
+def test_a_joint_that_nothing_resists_in_any_state_is_named_on_every_target(name, way, recwarn):
+    robot = lw.chain(2, seed=1).with_inertias({"link2": lw.Inertia(0.0)})
+    q = [np.full((3, 2), 0.3)] * (3 if name == "forward_dynamics" else 1)
+    for _ in range(2):  # also where the answer is kept
+        with pytest.raises(
+            lw.SingularError, match="^the mass matrix is singular: nothing resists the joint of .*'link2'"
+        ):
+            libraries()[way](robot, name, q)
+    assert not [x for x in recwarn if issubclass(x.category, lw.SlowPathWarning)]
+
+
+def test_numpy_says_that_it_answers_what_symbols_refuse(monkeypatch):
+    """Once, by name."""
+    from linkwise.codegen import pipeline
+
+    def refused(job):
+        raise lw.SingularError("a matrix that is to be inverted is singular in every state")
+
+    monkeypatch.setattr(pipeline, "compile_job", refused)
+    robot = lw.chain(2, seed=3)
+    with pytest.warns(
+        lw.SlowPathWarning, match=r"gravity_force\(q\) of 'chain2' runs on NumPy, not compiled: a matrix"
+    ):
+        found = robot.gravity_force(np.ones(2), target="cpu")
+    assert np.array_equal(found, robot.gravity_force(np.ones(2), target="numpy"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot.gravity_force(np.ones(2), target="cpu")

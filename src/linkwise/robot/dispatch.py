@@ -308,16 +308,51 @@ def _runner(
     fixed: dict[str, Any],
     call: Any,
     checked: Callable[..., Any],
-) -> Run | _Parts | None:
+) -> Run | _Parts | _Named | None:
     """What runs this method with these fixed arguments, and is kept for the next time; None where NumPy must do."""
     parts = call.facts.in_parts
     kernel = compiled_call(robot, call, tuple(found), fixed)
-    run: Run | _Parts | None = None
-    if kernel is not None:
+    run: Run | _Parts | _Named | None = None
+    if isinstance(kernel, Singular):
+        run = _Named(robot, call, tuple(found), fixed, kernel)
+    elif kernel is not None:
         in_one = kernel is not parts
         run = Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts, fixed)
     robot._code.keep(code, run)
     return run
+
+
+class Singular:
+    """What symbols found to be singular in every state: a joint that nothing resists, say."""
+
+    def __init__(self, what: str, error: Exception) -> None:
+        self.what, self.reason = what, str(error)
+        self.error = error if isinstance(error, SingularError) else SingularError(f"{what}: {error}")
+        self.said = False
+
+    def say(self) -> None:
+        """NumPy had an answer all the same."""
+        if not self.said:
+            self.said = True
+            warn_of_slow_path(
+                f'{self.what} runs on NumPy, not compiled: {self.reason}; target="numpy" says that this is meant'
+            )
+
+
+class _Named:
+    """A method that is singular in every state: NumPy names the joint."""
+
+    quick = None
+
+    def __init__(
+        self, robot: Any, call: Any, names: tuple[str, ...], fixed: dict[str, Any], singular: Singular
+    ) -> None:
+        self._robot, self._call, self._names, self._fixed, self._singular = robot, call, names, fixed, singular
+
+    def run(self, *arrays: Any) -> Any:
+        result = self._call.plain(self._robot, **dict(zip(self._names, arrays)), **self._fixed)
+        self._singular.say()
+        return result
 
 
 class _Parts:
@@ -418,7 +453,8 @@ class Doubt:
 
 
 def compiled_call(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[str, Any], **options: Any) -> Any:
-    """The kernel; the parts where it would be too long and there are such; None, and a word of it, where NumPy does."""
+    """The kernel; the parts where it would be too long and there are such; None, and a word of it, where NumPy does;
+    :class:`Singular` where there is nothing to compile."""
     from ..codegen.pipeline import compile_job, method_job
 
     parts = call.facts.in_parts
@@ -428,8 +464,8 @@ def compiled_call(robot: Any, call: Any, arrays: tuple[str, ...], fixed: dict[st
         reason = (
             "" if kernel else f"{job.journal[-1].note}; robot.compile({job.name!r}) takes its time and gives a kernel"
         )
-    except (SingularError, ArithmeticError):  # a joint that nothing resists: NumPy names it
-        return None
+    except (SingularError, ArithmeticError) as e:
+        return Singular(f"{call.__name__}({', '.join(arrays)}{_asked(fixed)}) of {robot.name!r}", e)
     except UntraceableError as e:
         kernel, reason = None, str(at_users_line(e))
     if kernel is None and parts is not None:

@@ -14,7 +14,7 @@ from ..codegen.foreign.function import Function, rows
 from ..dynamics import coordinate_gradients
 from ..errors import InputError
 from .call_forms import key_of
-from .dispatch import Run, compiled_call
+from .dispatch import Run, Singular, compiled_call
 
 
 class Answer:
@@ -59,6 +59,16 @@ class AnswerInParts:
         return self._facts.in_parts(self._robot, *arrays, **self._fixed)
 
 
+class NoAnswer:
+    """A method that is singular in every state."""
+
+    def __init__(self, names: tuple[str, ...], singular: Singular) -> None:
+        self.names, self._singular = names, singular
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        raise type(self._singular.error)(*self._singular.error.args)
+
+
 def _refuse_other_shapes(robot: Any, x: Any, shape: Shape, name: str) -> None:
     """The error that NumPy's arrays of a wrong shape have."""
     sizes = inputs.sizes(robot, shape)
@@ -83,8 +93,10 @@ def make_answer(robot: Any, call: Any, library: str, names: Names, fixed: Fixed,
     facts, others = call.facts, dict(fixed)
     options = {"patient": facts.in_parts is None, "on_card": True} if on_device else {}
     kernel = compiled_call(robot, call, names, others, **options)
-    answer: Answer | AnswerInParts | None = None
-    if kernel is not None and kernel is facts.in_parts:
+    answer: Answer | AnswerInParts | NoAnswer | None = None
+    if isinstance(kernel, Singular):
+        answer = None if library == "jax" else NoAnswer(names, kernel)  # what JAX traces names the joint
+    elif kernel is not None and kernel is facts.in_parts:
         answer = AnswerInParts(robot, names, others, facts)
     elif kernel is not None:
         answer = Answer(robot, function_of(robot, call, kernel, names, others, on_device), library, names, facts)
