@@ -251,6 +251,17 @@ def test_torch_compile_may_come_first(made, whole):
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("made", [of_kernel, of_method])
+def test_torch_compile_may_come_after_numpy(made):
+    """What NumPy's arrays go into is a built-in function then: a kernel passes it by, a method runs between graphs."""
+    call = made(lw.load("double_pendulum"))
+    x = [y.detach() for y in tensors(lw.load("double_pendulum"), ("q", "v", "tau"), [(3,)] * 3)]
+    expected = call(*(y.numpy() for y in x))
+    assert np.array_equal(call(*(y.numpy() for y in x)), expected)
+    found = in_graphs(lambda *x: 2.0 * call(*x), whole=made is of_kernel)(*x)
+    assert np.allclose(found.numpy(), 2.0 * expected, rtol=1e-13, atol=0)
+
+
 def test_torch_compile_knows_robots_apart():
     """What it takes as an argument, it looks at in every call."""
     robots = [lw.chain(2, seed=seed) for seed in (1, 2, 3)]

@@ -175,7 +175,20 @@ def _built_in(address: int, name: str, self: Any, keep: Any, flags: int, doc: st
     _DEFINITIONS.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    return make(ctypes.addressof(definition), self, keep)
+    return make(ctypes.addressof(definition), self, _Module(keep))
+
+
+class _Module(str):
+    """The name of a function's module, which holds what the function needs: besides its data it is all that a built-in
+    function holds. (PyTorch's compiler, for one, reads it as a name.)"""
+
+    __slots__ = ("kept",)
+    kept: Any
+
+    def __new__(cls, keep: Any) -> _Module:
+        module = super().__new__(cls, __name__)
+        module.kept = keep
+        return module
 
 
 _DEFINITIONS: list[Any] = []
