@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from linkwise.codegen.cuda.text import KERNEL
+from linkwise.codegen.thresholds import CUDA_ROOM
 
 CXX = shutil.which("g++") or shutil.which("clang++")
 HERE = Path(__file__).parent
@@ -132,7 +133,7 @@ class RepeatsOnHost:
         if key not in self.kernels:
             folder = self.folder / f"loop{len(self.kernels)}"
             folder.mkdir()
-            self.kernels[key] = built(device.text(dtype), folder, "-O0")
+            self.kernels[key] = built(next(device.texts(dtype, CUDA_ROOM)), folder, "-O0")
         words = device.words(states, how, inputs, outputs, dtype)
         self.kernels[key](*map(ctypes.c_longlong, words))
 

@@ -288,6 +288,19 @@ CUDA_REGISTERS = {"float64": 110, "float32": 120}
 # (48 KiB is what every card has for a block. A humanoid's forward dynamics in float64: all rows 51 KB, 3.1 ns a state.)
 CUDA_ROOM = 48_000
 
+# The same for a loop over turns, with what it carries and the values that wait, where a block has so much: two warps of
+# a multiprocessor. An H200, gradients of the arm's motions in float64, values that wait there and in local memory: by
+# semi-implicit Euler (84 KB and 3.1 kB) 8.0e8 and 4.65e8 steps a second, by Runge and Kutta (114 KB and 3.7 kB) 1.13e8
+# and 8.1e7; by midpoint, where one warp fits (165 KB and 7.4 kB), 1.16e8 and 1.68e8.
+CUDA_TURNS_ROOM = 116_000
+
+# Registers for values by plan in such a loop, in the order in which they are tried, until no thread spills more than so
+# many bytes. The same in float32, left to the compiler and 220 of them: by midpoint (1.9 kB spilled) 5.1e8 and 6.65e8,
+# by Runge and Kutta (504 bytes spilled) 4.5e8 and 3.4e8. In float64 motions themselves, left to the compiler and 110 of
+# them: by midpoint 3.96e9 and 4.39e9.
+CUDA_TURNS_KEPT = {"float64": (110.0,), "float32": (math.inf, 220.0)}
+CUDA_TURNS_SPILL = 1000
+
 # Values that a thread has in registers by plan, beyond which they wait in shared memory; what the compiler spills goes
 # to local memory instead. An H200, rows, the arm's forward dynamics in float64: left to the compiler 0.132 ns a state,
 # 110 of them 0.120 ns, 90 of them 0.176 ns; number by number 0.121, 0.109 and 0.114 ns. In float32, where nothing

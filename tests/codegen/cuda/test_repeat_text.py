@@ -1,17 +1,19 @@
 """Repeated programs as one kernel, its text built for the host and run there, beside the loops of the CPU."""
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from device_text import built, needs_compiler
 
 import linkwise as lw
-from linkwise.codegen.cuda import repeat_text
+from linkwise.codegen.cuda import repeats
 from linkwise.codegen.cuda.repeats import Turning
 from linkwise.codegen.cuda.turns import Lying
 from linkwise.codegen.program.repeat import Repeated
 from linkwise.codegen.program.trace import trace
+from linkwise.codegen.thresholds import CUDA_ROOM
 
 pytestmark = needs_compiler
 STATES = 37  # a whole warp, and a part of one
@@ -37,11 +39,10 @@ SIZES = (3, 3, 4, 1)
 def made(request, tmp_path_factory):
     """(kernel, precision), with rows in shared memory, or too long for it."""
     dtype, is_shared = request.param
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(repeat_text, "CUDA_ROOM", repeat_text.CUDA_ROOM if is_shared else 0)
-        text = LOOP.on_device.text(dtype)
-        assert bool(text.warp_bytes) == is_shared
-        return built(text, tmp_path_factory.mktemp("kernel"), "-O1"), dtype
+    text = next(LOOP.on_device.texts(dtype, CUDA_ROOM))
+    text = text if is_shared else replace(text, room=0)
+    assert bool(text.warp_bytes) == is_shared
+    return built(text, tmp_path_factory.mktemp("kernel"), "-O1"), dtype
 
 
 def lies(x, rows=False):
@@ -135,9 +136,10 @@ def test_a_table_and_a_state_may_serve_all(made, rng):
 def test_values_that_wait_change_nothing(made, tmp_path, monkeypatch, rng):
     """Where a thread has few registers by plan."""
     dtype = made[1]
-    monkeypatch.setattr(repeat_text, "CUDA_KEPT", dict.fromkeys(NEAR, 3.0))
-    text = LOOP.on_device.text(dtype)
-    assert text._kept
+    monkeypatch.setattr(repeats, "CUDA_TURNS_KEPT", dict.fromkeys(NEAR, (np.inf, 3.0)))
+    plain, text = LOOP.on_device.texts(dtype, CUDA_ROOM)
+    assert text._kept and not plain._kept
+    assert not any(x._kept for x in LOOP.on_device.texts(dtype, 1000))
     given = arguments(rng, dtype, 3)
     expected, _ = LOOP.run(given, 3)
     out = [empty(3, n, dtype) for n in SIZES]

@@ -1,6 +1,7 @@
 """The text for graphics cards, built for the host and run there: every layout, warp by warp."""
 
 import ctypes
+import re
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,10 @@ from device_text import built, laid, needs_compiler, words
 
 import linkwise as lw
 from linkwise.codegen.cuda.launch import flat_strides
-from linkwise.codegen.cuda.text import DeviceText, layouts_within, padded
+from linkwise.codegen.cuda.limb_text import LimbText, divided
+from linkwise.codegen.cuda.repeat_text import repeat_text
+from linkwise.codegen.cuda.text import TAKEN, DeviceText, layouts_within, padded
+from linkwise.codegen.sources.source import argument
 
 
 @needs_compiler
@@ -50,6 +54,53 @@ def test_a_row_that_serves_every_state_and_singular_ones(tmp_path):
     states[7] = 0.0
     kernel(ctypes.c_size_t(40), *map(ctypes.c_longlong, [states.ctypes.data, 4, 1, out.ctypes.data, 3, 1]))
     assert np.isnan(out[7]).all() and np.isfinite(np.delete(out, 7, axis=0)).all()
+
+
+@needs_compiler
+def test_inputs_may_be_called_what_kernels_call_something(tmp_path):
+    def law(robot, largest, turns, here, into, kept):
+        return np.sin(largest) + np.sin(turns) + np.sin(here) + np.sin(into) + np.sin(kept)
+
+    sizes = dict.fromkeys(("largest", "turns", "here", "into", "kept"), 2)
+    program = lw.compile(law, lw.chain(2), sizes=sizes).program
+    kernel = built(DeviceText(program, "device", "float64", "rrrsrr", registers=3, ahead=True), tmp_path)
+    given = np.random.default_rng(0).normal(size=(5, 40, 2))
+    out = np.empty((40, 2))
+    strided = [w for k, x in enumerate(given) for w in words(x, "s" if k == 3 else "r")]
+    kernel(ctypes.c_size_t(40), *map(ctypes.c_longlong, [*strided, out.ctypes.data]))
+    assert np.allclose(out, np.sin(given).sum(axis=0), rtol=0, atol=1e-14)
+
+
+def test_all_that_kernels_call_something_is_known():
+    """Each name with lw_ before it, and each variable, but those that are made of the inputs' names."""
+    humanoid, robot = lw.load("humanoid"), lw.chain(3, seed=1)
+    program = robot.compile("forward_dynamics").program
+    limbs = humanoid.compile("forward_dynamics").program
+    texts = [
+        DeviceText(program, "device", "float32", "rrsr", registers=20, ahead=True),
+        DeviceText(program, "device", "float64", "rrsr"),
+        LimbText(limbs, "device", "float64", "rrrr", workers=2, shares=divided(limbs, "float64", 2), registers=60),
+        repeat_text(program, "float64", {"q": 0}, frozenset(["tau"]), 60.0, 10**6),
+    ]
+    for text in texts:
+        source = text.source[text.source.index('extern "C"') :]
+        variable = r"(?:unsigned|int|size_t|long long|float|double)(?: \*)?(?: const)? (?!lw_)([a-z]\w*)"
+        found = {*re.findall(r"\blw_([a-z]\w*)", source), *re.findall(variable, source)} - {"const", "volatile"}
+        own = {x for x in found if re.search(r"(^|_)(q|v|tau|out)$", x) or re.fullmatch(r"[a-z]\d+(_\d+)?", x)}
+        assert found - own
+        for name in found - own:
+            assert argument(name, TAKEN) != name, name
+
+
+def test_texts_are_the_same_wherever_values_lie():
+    """Of another robot in other memory, as in another process, which finds the kernel on the disk by its text."""
+
+    def source():
+        program = lw.load("panda").compile("forward_dynamics").program
+        return DeviceText(program, "device", "float64", "rrrr", registers=60).source
+
+    kept = [source() for _ in range(3)]
+    assert "lw_kept[" in kept[0] and len(set(kept)) == 1
 
 
 def test_rows_that_are_too_long_stay_where_they_are(monkeypatch):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...properties import cached_property
 from ..program.trace import Program
-from ..thresholds import CUDA_KEPT, CUDA_ROOM
+from ..thresholds import CUDA_ROOM, CUDA_TURNS_ROOM
 from ..thresholds import CUDA_THREADS as THREADS
 from .text import KERNEL, ROWS, STRIDED, DeviceText, padded
 
@@ -30,10 +30,11 @@ _MACROS = """#ifndef LW_EACH_LANE
 @dataclass(frozen=True, eq=False, repr=False)
 class RepeatText(DeviceText):
     """The text for one precision. ``carried`` are inputs by the outputs that take their place after a turn, ``stepped``
-    are those that are new at every turn."""
+    are those that are new at every turn; ``room`` are the bytes of shared memory that a warp may have."""
 
     carried: Mapping[str, int] = field(default_factory=dict)
     stepped: frozenset[str] = frozenset()
+    room: int = CUDA_ROOM
 
     # --- a thread's row --------------------------------------------------------------------------------
 
@@ -55,7 +56,7 @@ class RepeatText(DeviceText):
 
     @property
     def _in_shared(self) -> bool:
-        return 32 * self._places[2] * np.dtype(self.dtype).itemsize <= CUDA_ROOM
+        return 32 * self._places[2] * np.dtype(self.dtype).itemsize <= self.room
 
     @cached_property
     def warp_bytes(self) -> int:
@@ -165,11 +166,14 @@ class RepeatText(DeviceText):
         return "{\n" + "\n".join(x if x.startswith("#") else f"    {x}" for x in lines) + "\n}\n"
 
 
-def repeat_text(program: Program, dtype: str, carried: Mapping[str, int], stepped: frozenset[str]) -> RepeatText:
-    """The text whose values wait in shared memory where it has room for them."""
+def repeat_text(
+    program: Program, dtype: str, carried: Mapping[str, int], stepped: frozenset[str], registers: float, room: int
+) -> RepeatText:
+    """The text whose values have so many registers by plan, and wait in shared memory, of which a block has ``room``,
+    where that has place for them."""
     layouts = "".join(ROWS if name in carried else STRIDED for name in program.inputs) + ROWS * len(program.shapes)
     found = RepeatText(program, "device", dtype, layouts, carried=carried, stepped=stepped)
-    waiting = replace(found, registers=CUDA_KEPT[dtype])
+    waiting = replace(found, registers=registers, room=min(CUDA_TURNS_ROOM, room))
     return waiting if waiting.warp_bytes else found
 
 

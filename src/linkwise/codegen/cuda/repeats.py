@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .driver import Loaded
+from ..thresholds import CUDA_TURNS_KEPT, CUDA_TURNS_SPILL
+from .driver import Loaded, shared_bytes
 from .launch import launch, squeezed
 from .repeat_text import RepeatText, repeat_text
 from .turns import Lying
@@ -32,14 +33,19 @@ class DeviceRepeat:
         self._kernel, self._carried, self._stepped = kernel, dict(carried), stepped
         self._loaded: dict[tuple[str, int], tuple[Loaded, RepeatText]] = {}
 
-    def text(self, dtype: str) -> RepeatText:
-        """The text for a precision."""
-        return repeat_text(self._kernel.program, dtype, self._carried, self._stepped)
+    def texts(self, dtype: str, room: int) -> Iterator[RepeatText]:
+        """The texts for a precision in the order in which they are tried, where a block has so many bytes of shared
+        memory."""
+        for registers in CUDA_TURNS_KEPT[dtype]:
+            yield repeat_text(self._kernel.program, dtype, self._carried, self._stepped, registers, room)
 
     def loaded(self, dtype: str, device: int) -> tuple[Loaded, RepeatText]:
         key = dtype, device
         if key not in self._loaded:
-            self._loaded[key] = squeezed(self.text(dtype), device)
+            for text in self.texts(dtype, shared_bytes(device)):
+                self._loaded[key] = squeezed(text, device)
+                if self._loaded[key][0].local_bytes <= CUDA_TURNS_SPILL:
+                    break
         return self._loaded[key]
 
     def words(

@@ -21,14 +21,22 @@ import numpy as np
 from ...properties import cached_property
 from ...symbols.scalar import Scalar
 from ..program.registers import Kept, kept
-from ..sources.cuda import CudaSource
+from ..sources.cuda import OWN_NAMES, CudaSource
 from ..sources.cuda_functions import LARGEST_QUICK
-from ..sources.source import Expressions
+from ..sources.source import Expressions, argument
 from ..thresholds import CUDA_AHEAD, CUDA_KEPT_WITH_ROWS, CUDA_ROOM
 from ..thresholds import CUDA_THREADS as THREADS
 
 KERNEL = "lw_kernel"
 ROWS, STRIDED, CARRIED = "r", "s", "c"  # how an array lies; in strides, and carried through shared memory all the same
+
+# What kernels call something, with lw_ before it or without: inputs are called lw_‹name› there.
+TAKEN = OWN_NAMES | frozenset(
+    """j here from into some out count largest angles turns turn kept worker threads handed flags bad value
+    row now next left every begins other all to rows within between fetch rows_in rows_out numbers_in
+    sincos sincosf sincos_near far turned inverse two_over_pi kernel piece
+    block_in block_out block_numbers block_numbers_out""".split()  # noqa: SIM905
+)
 
 _HELPERS = """#ifndef LW_EACH_LANE
 #define LW_EACH_LANE(lane) for (unsigned lane = threadIdx.x & 31u, once = 1; once; once = 0)
@@ -152,6 +160,9 @@ class DeviceText(CudaSource):
     def threads(self) -> int:
         """The most threads of a block."""
         return THREADS
+
+    def _arguments(self) -> dict[str, str]:
+        return {name: argument(name, TAKEN) for name in self.program.inputs}
 
     @cached_property
     def _planned(self) -> tuple[Kept, frozenset[int]]:
@@ -301,25 +312,33 @@ class DeviceText(CudaSource):
     ) -> list[str]:
         """The sines and cosines of inputs, ``each`` in a loop that knows no huge angles, or in one that does.
 
-        The first is ``unrolled`` so many times, and so is that which looks for huge ones, where it is said.
+        The first is ``unrolled`` so many times, and so is that which looks for huge ones, where it is said. Where that
+        is all of them, the first has the angles that the search has read: a place in shared memory that may have been
+        written meanwhile is read again. (An H200, the arm, rows, states a second, read again and held: inverse dynamics
+        in float64 1.595e10 and 1.659e10, in float32 3.09e10 and 3.11e10; forward dynamics 9.08e9 and 9.69e9, 1.89e10
+        and 1.92e10.)
         """
-        f, number = "" if self.dtype == "float64" else "f", self.number
+        f, number, runs = "" if self.dtype == "float64" else "f", self.number, self._runs()
         if not self._angles:
             return []
-        lines = [f"{number} lw_largest = 0;"]
-        for name, i, n, _ in self._runs():
-            x = f"fabs{f}({self._at(name, i, 'j')})"
+        held = search_unrolled and all(n <= unrolled for _, _, n, _ in runs)
+        lines = [f"{number} lw_largest = 0;", *([f"{number} lw_angles[{len(self._angles)}];"] if held else [])]
+        for name, i, n, k in runs:
+            x = self._at(name, i, "j")
             lines += [f"#pragma unroll {unrolled}"] if search_unrolled else []
+            x = f"fabs{f}({f'lw_angles[{k} + j] = {x}' if held else x})"
             lines += [each.format(n=n), f"    lw_largest = fmax{f}(lw_largest, {x});"]
         for head, call in (
             (f"if (lw_largest <= {LARGEST_QUICK!r}{f}) {{", "lw_sincos_near"),
             ("} else {", f"lw_sincos{f}"),
         ):
             lines.append(head)
-            for name, i, n, k in self._runs():
+            is_near = call == "lw_sincos_near"
+            for name, i, n, k in runs:
+                x = f"lw_angles[{k} + j]" if held and is_near else self._at(name, i, "j")
                 at = f"lw_turns + {2 * k} + 2 * j"
-                lines.append(f"#pragma unroll {unrolled if call == 'lw_sincos_near' else 1}")
-                lines += [each.format(n=n), f"    {call}({self._at(name, i, 'j')}, {at}, {at} + 1);"]
+                lines.append(f"#pragma unroll {unrolled if is_near else 1}")
+                lines += [each.format(n=n), f"    {call}({x}, {at}, {at} + 1);"]
         return [f"{margin}{line}" if not line.startswith("#") else line for line in (*lines, "}")]
 
     def _waiting(self) -> list[str]:

@@ -43,7 +43,7 @@ def kept(
     for places in uses.values():
         places.reverse()
     nodes = {id(x): x for x in order}
-    held: set[int] = set()
+    held: dict[int, None] = {}  # in the order in which they came, so that plans do not depend on where values lie
     slot_of: dict[int, int] = {}
     free: list[int] = []
     reads: dict[int, list[Scalar]] = {}
@@ -53,12 +53,12 @@ def kept(
     def used(i: int, found: Iterable[Scalar]) -> None:
         for a in found:
             if id(a) not in held:
-                held.add(id(a))
+                held[id(a)] = None
                 reads.setdefault(i, []).append(a)
         for a in found:
             uses[id(a)].pop()
             if not uses[id(a)]:
-                held.discard(id(a))
+                held.pop(id(a), None)
                 if id(a) in slot_of:
                     free.append(slot_of[id(a)])
 
@@ -67,10 +67,10 @@ def kept(
             continue
         used(i, [a for a in x.args if isinstance(a, Scalar)])
         if uses.get(id(x)):
-            held.add(id(x))
+            held[id(x)] = None
         while len(held) > registers:
-            latest = max(held, key=lambda key: uses[key][-1])
-            held.discard(latest)
+            latest = max(reversed(held), key=lambda key: uses[key][-1])
+            del held[latest]
             if latest not in slot_of and latest not in readable and latest not in written:
                 if not free:
                     free.append(slots)

@@ -36,7 +36,7 @@ from .source import Expressions, Source, argument
 
 _MOST_BLOCKS = 0x7FFFFFFF  # of a grid; beyond it the threads loop
 
-_OWN_NAMES = frozenset(
+OWN_NAMES = frozenset(
     """room rows lane count first begin shared once
     stride batch state step blocks arguments stream size_t dim3 threadIdx blockIdx blockDim gridDim warpSize
     cudaError_t cudaStream_t cudaSuccess cudaLaunchKernel""".split()  # noqa: SIM905
@@ -147,7 +147,7 @@ extern "C" {self.prototype}
 
     def _arguments(self) -> dict[str, str]:
         """What each input is called in the code."""
-        return {name: argument(name, _OWN_NAMES) for name in self.program.inputs}
+        return {name: argument(name, OWN_NAMES) for name in self.program.inputs}
 
     def _all_arguments(self) -> list[str]:
         return [*self._arguments().values(), *self._outputs()]
