@@ -5,18 +5,21 @@
     python benchmarks/gpu.py --latency       calls from PyTorch alone, which the table has from a process of their own
     python benchmarks/gpu.py --peers         other libraries alone
     python benchmarks/gpu.py --loops         straight-line code and loops over bodies of chains and trees
+    python benchmarks/gpu.py --gradients     motions and their gradients, by CuPy, PyTorch and JAX
 
 Arrays are float32 and float64, row by row and number by number. Times are medians by CUDA events, of calls one behind
 the other; results are compared with NumPy's sweeps on the way. The part of the copy's bandwidth is that of the bytes
 which must be moved, each once; that of operations compares the sums and products of a state, two where they are fused,
 with the fused ones that a kernel can do which has nothing else to do: the larger says what bounds it. Rollouts are
 lw.rollout on states that stay on the card. Peers (frax, MuJoCo's MJX) make the arm's forward dynamics in float32,
-jitted, on fewer states, and are named where they are not installed.
+jitted, on fewer states, and are named where they are not installed. Gradients are those of the end of a motion in its
+start, and compared with differences of the motion.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -46,6 +49,7 @@ CASES = (
     (CHAIN, "forward_dynamics_vjp"),
 )
 TOLERANCE = {"float64": 1e-11, "float32": 2e-3}
+SLOPES = {"float64": 1e-7, "float32": 1e-4}
 ROUNDS, CALLS = 9, 8
 
 
@@ -127,6 +131,85 @@ def rollouts(cupy: Any, exponent: int) -> list[str]:
             f"rollout, runge_kutta_4 with noise and cost, {dtype}: {steps * len(many) / spent:.2e} steps a second"
         )
     return lines
+
+
+def gradients(cupy: Any, exponent: int, steps: int = 100) -> Iterator[str]:
+    """Steps a second of whole motions of the arm, and of their gradients, for which the motion is made again."""
+    robot, states = lw.load("panda"), 1 << exponent
+    rng = np.random.default_rng(0)
+    few = [robot.random_configuration(rng, batch=64), *rng.normal(size=(2, 64, 7))]
+    for dtype, method in product(TOLERANCE, ("runge_kutta_4", "midpoint", "semi_implicit_euler")):
+        many, speeds, weights = (cupy.asarray(x.astype(dtype))[cupy.arange(states) % 64] for x in few)
+        options = {"steps": steps, "step": 1e-3, "every": steps, "method": method}
+        seeds = cupy.stack([0.0 * weights, weights], axis=1)
+        _, back = lw.simulate_vjp(robot, many, speeds, **options)
+        slopes = back(seeds)["v0"]
+        _refuse_wrong_slopes(cupy, robot, few, slopes[:64], options, SLOPES[dtype])
+        made = seconds(cupy, partial(lw.simulate_vjp, robot, many, speeds, **options))
+        taken = {"CuPy": seconds(cupy, partial(back, seeds))}
+        for library, make in {"PyTorch": _by_torch, "JAX, the motion with it": _by_jax}.items():
+            try:
+                call = make(robot, many, speeds, weights, options)
+            except ImportError as e:
+                yield f"({library} is not installed here: {e})"
+                continue
+            found = cupy.from_dlpack(call())
+            assert abs(found - slopes).max() <= SLOPES[dtype] * abs(slopes).max(), library
+            taken[library] = _best(call)
+        told = ", ".join(f"by {name} {steps * states / t:.2e}" for name, t in taken.items())
+        yield f"{method:<19} {dtype:<8} motion {steps * states / made:.2e} steps a second, gradient {told}"
+
+
+def _refuse_wrong_slopes(
+    cupy: Any, robot: Any, few: list[Any], slopes: Any, options: dict[str, Any], near: float
+) -> None:
+    """Refuse gradients of the end in the first velocities that are not the slope along a direction, in float64."""
+    q, v, weights = map(cupy.asarray, few)
+    along, h = cupy.asarray(np.random.default_rng(1).normal(size=v.shape)), 1e-5
+
+    def end(t: float) -> Any:
+        return (lw.rollout(robot, q, v + t * along, **options).q[:, -1] * weights).sum()
+
+    parts = slopes * along
+    off = float(abs((end(h) - end(-h)) / (2.0 * h) - parts.sum()))
+    assert off <= near * float(abs(parts).sum()), (off, options)
+
+
+def _by_torch(robot: Any, many: Any, speeds: Any, weights: Any, options: dict[str, Any]) -> Callable[[], Any]:
+    """The gradient in the first velocities, of a motion that was made before."""
+    import torch
+
+    q, v, w = (torch.as_tensor(x, device="cuda") for x in (many, speeds, weights))
+    v.requires_grad_()
+    end = lw.simulate(robot, q, v, **options).q[:, -1]
+
+    def run() -> Any:
+        (found,) = torch.autograd.grad(end, v, w, retain_graph=True)
+        torch.cuda.synchronize()
+        return found
+
+    return run
+
+
+def _by_jax(robot: Any, many: Any, speeds: Any, weights: Any, options: dict[str, Any]) -> Callable[[], Any]:
+    """The same with the motion, jitted."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # CuPy and PyTorch have memory there too
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    q, v, w = (jax.numpy.asarray(x.get()) for x in (many, speeds, weights))
+    slopes = jax.jit(jax.grad(lambda v, q, w: (lw.simulate(robot, q, v, **options).q[:, -1] * w).sum()))
+    return lambda: slopes(v, q, w).block_until_ready()
+
+
+def _best(call: Callable[[], Any]) -> float:
+    """The least time of a few calls that wait for the end."""
+    spent = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        call()
+        spent.append(time.perf_counter() - start)
+    return min(spent)
 
 
 def _cost(q: Any, v: Any, tau: Any) -> Any:
@@ -272,6 +355,7 @@ def main() -> int:
     parser.add_argument("--latency", action="store_true", help="only how long a call from PyTorch takes")
     parser.add_argument("--peers", action="store_true", help="only other libraries")
     parser.add_argument("--loops", action="store_true", help="only straight-line code and loops of long robots")
+    parser.add_argument("--gradients", action="store_true", help="only motions and their gradients")
     asked = parser.parse_args()
     if asked.latency or asked.peers:
         print("\n".join(latency() if asked.latency else peers(asked.states - 4)))
@@ -279,8 +363,8 @@ def main() -> int:
     exponent = asked.states
     import cupy
 
-    if asked.loops:
-        for told in loops(cupy, exponent - 4):
+    if asked.loops or asked.gradients:
+        for told in loops(cupy, exponent - 4) if asked.loops else gradients(cupy, exponent - 6):
             print(told, flush=True)
         return 0
     copy = copy_bandwidth(cupy)
