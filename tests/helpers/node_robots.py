@@ -18,11 +18,11 @@ def hung(parents, bodies, **options):
     return lw.assemble("nodes", made)
 
 
-def alternating():
+def alternating(n=5):
     """Rigid links between flexible ones, whose frames have no mass."""
     bent = beam(2)
-    bodies = [(lw.Revolute("yz"[i % 2]), (0, 0, 0), BOX if i % 2 else bent) for i in range(5)]
-    return hung([None, "b0.tip", "b1", "b2.tip", "b3"], bodies)
+    bodies = [(lw.Revolute("yz"[i % 2]), (0, 0, 0), BOX if i % 2 else bent) for i in range(n)]
+    return hung([None, *(f"b{i}" if i % 2 else f"b{i}.tip" for i in range(n - 1))], bodies)
 
 
 def on_two_ports():

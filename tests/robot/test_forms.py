@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from helpers.flexible_bodies import beam, flexible_arm
+from helpers.node_robots import alternating, bend, on_two_ports, stages
 from linkwise.codegen import pipeline, thresholds
 from linkwise.codegen.facts import catalogue
 from linkwise.codegen.runtime.rolled_kernel import RolledKernel
@@ -73,6 +75,32 @@ def test_the_longest_calls_of_other_robots_have_code(robot, in_own_frames):
     for name in names:
         asked = job(r, name)
         assert pipeline.compile_job(asked) is not None, (name, asked.journal[-1].note)
+
+
+# Robots whose bodies move as one, by how many of them there are.
+TOGETHER = {
+    "flexible arm of 4": lambda: flexible_arm(4, beam(3)),
+    "flexible arm of 60": lambda: flexible_arm(60, beam(6)),
+    "flexible and rigid links": lambda: alternating(30),
+    "flexible tree on two ports": on_two_ports,
+    "30 differentials": lambda: stages(30),
+    "20 cams with rotors": lambda: stages(20, bend, lw.Rotor(0.02, 3.0)),
+}
+
+
+@pytest.mark.parametrize("robot", TOGETHER)
+def test_calls_of_robots_whose_bodies_move_as_one_have_code(robot, in_own_frames):
+    """Of a short one everything, of others what makes the longest code and, in turns, what loops are for."""
+    r, turn = TOGETHER[robot](), list(TOGETHER).index(robot)
+    names = list(catalogue(type(r))) if turn == 0 else sorted({*USUALLY, "forward_dynamics_hvp", *ROLLED[turn::5]})
+    for name in names:
+        asked = job(r, name)
+        try:
+            kernel = pipeline.compile_job(asked)
+        except (SingularError, NotAdmittedError):  # of what this robot does not have, NumPy says so too
+            continue
+        assert kernel is not None or catalogue(type(r))[name].in_parts, (name, asked.journal[-1].note)
+    assert len(names) >= 6
 
 
 ROLLED = [name for name, facts in catalogue(lw.Robot).items() if facts.rolls]

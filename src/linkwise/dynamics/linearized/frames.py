@@ -122,6 +122,8 @@ def compliance_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Arra
     Y = articulated(links).solve(links, arrays.transpose(J))  # (..., nv, 6e)
     y = arrays.namespace(Y).moveaxis(Y, -1, 0)  # (6e, ..., nv)
     still = arrays.zeros((model.nv,), like=q)
+    if model.couplings and arrays.is_symbolic(q):
+        return _one_by_one(model, q, [y[i] for i in range(Y.shape[-1])], still, frames)
     swung = arrays.concatenate([acceleration(model, q, still, y, f, "world").dq for f in frames], axis=-2)
     xp = arrays.namespace(swung)
     swung = xp.moveaxis(swung, 0, -2)  # (..., 6e of a, 6e of b, nv)
@@ -130,6 +132,18 @@ def compliance_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Arra
     gradient, _, _ = inverse_gradient(m, y[:, None][..., None])
     pulled = xp.moveaxis(gradient[..., 0], (0, 1), (-3, -2))
     return swung + xp.swapaxes(swung, -2, -3) - pulled
+
+
+def _one_by_one(model: Model, q: Array, y: list[Array], still: Array, frames: Sequence[Any]) -> Array:
+    """The same column by column, on symbols: where these become too many in a product of stacked matrices, NumPy goes
+    on with the next of the stack."""
+    swung = [arrays.concatenate([acceleration(model, q, still, x, f, "world").dq for f in frames], axis=-2) for x in y]
+    rows = []
+    for b, x in enumerate(y):
+        m = _weightless(model, q, still, x)
+        pulled = [inverse_gradient(m, w[..., None])[0][..., 0] for w in y]
+        rows.append([swung[b][..., a, :] + swung[a][..., b, :] - pulled[a] for a in range(len(y))])
+    return arrays.stack([arrays.stack([row[a] for row in rows], axis=-2) for a in range(len(y))], axis=-3)
 
 
 def inertia_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Array:
