@@ -386,13 +386,13 @@ LOOPS_QUICKLY_FROM = 45_000
 ROWS_FROM = 18
 
 # Products that Algorithm 6, which linearises forward dynamics without 𝓜, is reckoned to take for each degree of
-# freedom, and for each two that meet at a third: where Algorithm 4 takes more in eliminating 𝓜, it is the slower one.
+# freedom, and for each two of these that meet at a third: where Algorithm 4 takes more in eliminating 𝓜, it is the slower one.
 # By operations and ns a state of Algorithm 4 and of Algorithm 6, and products of the one for each degree of freedom
 # against those of the other: the arm (28, 100) 4,773 and 85, 6,531 and 108; chains of 12 links (78, 100) 20,422 and
 # 412, 24,609 and 419, of 14 links (105, 100) 28,603 and 580, 31,116 and 542; a quadruped (120, 124) 15,697 and 363,
 # 17,095 and 390; a humanoid (282, 166) 76,071 and 1773, 61,146 and 1655; a tree of 28 bodies of all kinds (150, 260)
 # 88,805 and 4755, 137,427 and 6673; two arms with hands (360, 345) 283,565 and 36,410, 216,027 and 25,327.
-ALGORITHM_6_PRODUCTS = (100, 4)
+ALGORITHM_6_PRODUCTS = (100, 8)
 
 # Kernels that a robot keeps beside its quick entries. One takes memory and, where it is not on disk, a first call: the
 # arm's Jacobian for another frame 0.4 MB and 0.2 s, its operational inertia 1.7 MB and 0.4 s. So a robot holds 100 to

@@ -267,7 +267,7 @@ def elimination_products(model: Model) -> int:
 def meeting_pairs(model: Model) -> int:
     """How many two degrees of freedom are neither inboard of the other, but both outboard of a third."""
     related = sum(r * (2 * to_base - r) for r, _, to_base in _freedoms(model))
-    return sum(out**2 for r, out, to_base in _freedoms(model) if r and to_base == r) - related
+    return (sum(out**2 for r, out, to_base in _freedoms(model) if r and to_base == r) - related) // 2
 
 
 def _freedoms(model: Model) -> list[tuple[int, int, int]]:
