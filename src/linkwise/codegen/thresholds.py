@@ -386,7 +386,7 @@ LOOPS_QUICKLY_FROM = 45_000
 ROWS_FROM = 18
 
 # Products that Algorithm 6, which linearises forward dynamics without 𝓜, is reckoned to take for each degree of
-# freedom, and for each two of these that meet at a third: where Algorithm 4 takes more in eliminating 𝓜, it is the slower one.
+# freedom, and for each two that meet at a third: where Algorithm 4 takes more in eliminating 𝓜, it is the slower one.
 # By operations and ns a state of Algorithm 4 and of Algorithm 6, and products of the one for each degree of freedom
 # against those of the other: the arm (28, 100) 4,773 and 85, 6,531 and 108; chains of 12 links (78, 100) 20,422 and
 # 412, 24,609 and 419, of 14 links (105, 100) 28,603 and 580, 31,116 and 542; a quadruped (120, 124) 15,697 and 363,
