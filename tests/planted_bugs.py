@@ -100,7 +100,7 @@ CODE_BUGS = [
      "tests/simulation/test_coordinates.py"),
     ("JAX's own derivatives the wrong way", "dynamics/linearized/second_derivatives.py", "tuple(points), tuple(directions))",
      "tuple(points), tuple(-x for x in directions))", "tests/codegen/sources/test_jax.py"),
-    ("entries of JAX's matrices", "arrays.py", "out.at[where].set(x)", "out.at[where].set(x + x)", "tests/codegen/sources/test_jax.py"),
+    ("blocks of JAX's matrices", "arrays.py", "(empty > 0) + [blocks[i, j]]", "(empty > 0) + [2.0 * blocks[i, j]]", "tests/codegen/sources/test_jax.py"),
     ("an entry of a matrix for one state", "codegen/llvm/one_state.py", "places.setdefault(id(root), []).append(j)",
      "places.setdefault(id(root), [j])", "tests/robot/test_default.py"),
     ("constants of a matrix for one state", "codegen/llvm/one_state.py", "if not isinstance(root, Scalar):",
