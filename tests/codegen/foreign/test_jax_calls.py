@@ -171,3 +171,25 @@ def test_code_for_arrays_of_jax_is_made_once_for_each_way_of_asking(monkeypatch)
         robot.gravity_force(q)
         robot.pose(q, "lower")
     assert len(compiled) == 2
+
+
+def test_arrays_in_memory_have_a_quick_way_with_the_same_answers():
+    """As the call that is traced: numbers, precision, errors; kernels that tensors came to first, too."""
+    robot = lw.load("double_pendulum")
+    q = jax.numpy.asarray(np.random.default_rng(0).normal(size=(3, 2)))
+    kernel = robot.compile("forward_dynamics")
+    for call in (robot.forward_dynamics, kernel):
+        for dtype in (np.float64, np.float32):
+            x = q.astype(dtype)
+            found = call(x, x[:1], x[0])
+            assert type(found) is type(q) and found.dtype == dtype and found.shape == (3, 2)
+            traced = jax.jit(lambda *x, call=call: call(*x))(x, x[:1], x[0])
+            assert jax.numpy.array_equal(found, traced)
+        mixed = call(q, q.astype(np.float32), [0.0, 0.0])
+        assert mixed.dtype == np.float64 and mixed.shape == (3, 2)
+        with pytest.raises(lw.InputError, match="batch dimensions do not fit"):
+            call(q, q[:2], q)
+        with pytest.raises(lw.InputError, match=r"v must have shape \(\.\.\., 2\)"):
+            call(q, q[:, :1], q)
+    with jax.disable_jit():
+        assert jax.numpy.allclose(kernel(q, q, q), robot.forward_dynamics(q, q, q), rtol=1e-14)

@@ -48,10 +48,14 @@ def run_on(library: str, function: ArrayFunction, arrays: list[Any]) -> list[Any
 def quick(library: str, function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:
     """What runs a function on plain arrays with the least to do before, and gives its result.
 
-    It gives None for whatever is not so simple. There is none for other libraries.
+    It gives None for whatever is not so simple. There is none for CuPy's.
     """
-    if library != "torch":
-        return None
-    from . import torch_calls
+    if library == "torch":
+        from . import torch_calls
 
-    return torch_calls.quick(function)
+        return torch_calls.quick(function)
+    if library == "jax":
+        from . import jax_calls
+
+        return jax_calls.quick(function)
+    return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -50,6 +50,41 @@ def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     return list(_primitives().call.bind(*found, function=_registered(function)))
 
 
+def quick(function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:
+    """The function on arrays in memory, outside of what JAX traces, with the least to do before; else None."""
+    jax = require("jax", "jax", "arrays of JAX")
+    try:
+        from jax._src.core import trace_state_clean as is_clean
+    except ImportError:  # no part of what JAX promises
+        return None
+    if not hasattr(jax, "ffi") or isinstance(function, TracedFunction) or function.made_of_loops is not None:
+        return None
+    held, config, result = type(jax.numpy.zeros(())), jax.config, function.signature.result
+    known: set[tuple[tuple[int, ...], ...]] = set()  # shapes that fit
+    count, tails = len(function.sizes), function.signature.shapes
+
+    def run(arrays: Sequence[Any]) -> Any:
+        if len(arrays) != count or not is_clean() or config.jax_disable_jit:
+            return None
+        kind = arrays[0].dtype if type(arrays[0]) is held else None
+        if kind not in _WHOLE:
+            return None
+        for x in arrays:
+            if type(x) is not held or x.dtype != kind:
+                return None
+        shapes = tuple([x.shape for x in arrays])
+        if shapes not in known:
+            function.batch(shapes)
+            if len(known) > 1000:
+                known.clear()
+            known.add(shapes)
+        _primitives()  # by which XLA knows the target
+        return result(list(_jitted_by_name(_registered(function).token, tails)(*arrays)))
+
+    return run if count else None
+
+
+_WHOLE = (np.dtype(np.float64), np.dtype(np.float32))
 _SHORT = ("float16", "bfloat16")
 
 

@@ -74,7 +74,7 @@ class Kernel(Remade):
         self._request, self._objects = request, dict(objects or {})
         self._codes: dict[str, MachineCode] = {}
         self._sizes = tuple(signature.inputs.values())
-        self._on_tensors: Callable[[Sequence[Any]], Any] | None = None
+        self._quick: dict[str, Callable[[Sequence[Any]], Any] | None] = {}  # by library
 
     @property
     def is_remembered(self) -> bool:
@@ -296,11 +296,12 @@ class Kernel(Remade):
             raise InputError(
                 "out= and threads= are for arrays of NumPy; other libraries have streams and memory of their own"
             )
-        if array_kinds.library(arrays[0]) == "torch":
-            prepare("torch")
-            self._make_function("torch")
-            assert self._on_tensors is not None
-            found = self._on_tensors(arrays)
+        first = array_kinds.library(arrays[0])
+        if first is not None:
+            prepare(first)
+            self._make_function(first)
+            run = self._quick[first]
+            found = None if run is None else run(arrays)
             if found is not None:
                 return found
         names = list(self.signature.inputs)
@@ -313,10 +314,10 @@ class Kernel(Remade):
 
     @at_once_for_torch
     def _make_function(self, library: str) -> None:
-        """From now on :attr:`as_function` is there, and what runs it on plain tensors."""
+        """From now on :attr:`as_function` is there, and what runs it on a library's plain arrays."""
         function = self.as_function
-        if self._on_tensors is None:
-            self._on_tensors = quick(library, function)
+        if library not in self._quick:
+            self._quick[library] = quick(library, function)
 
     @cached_property
     def as_function(self) -> Any:
