@@ -11,6 +11,7 @@ from linkwise.codegen.foreign import function
 from linkwise.codegen.foreign.named import Named
 
 MANY = 20
+pytestmark = pytest.mark.usefixtures("little_garbage")  # whatever else the process holds need not be searched
 
 
 @pytest.fixture
