@@ -37,7 +37,7 @@ BESIDE = (
 # (what is wrong, file, what stands there, what stands there instead)
 BUGS = [
     ("sweeps outward start at body 0", "sweeps.py", "step(start if p < 0 else", "step(start if p <= 0 else"),
-    ("one child is lost", "sweeps.py", "gathered[p] = _sum(gathered[p], passed)", "gathered[p] = _sum(zero, passed)"),
+    ("one child is lost", "sweeps.py", "gathered[p] = added(gathered[p], passed)", "gathered[p] = added(zero, passed)"),
     ("parents off by one", "sweeps.py", "[start if p < 0 else values[p] for", "[start if p < 0 else values[p - 1] for"),
     ("φ with the sign of l", "spatial.py", "block([[self.R, skew(self.l) @ self.R]", "block([[self.R, -skew(self.l) @ self.R]"),
     ("φ⁻¹ without its sign", "spatial.py", "Transform(Rt, -(Rt @ self.l", "Transform(Rt, (Rt @ self.l"),
