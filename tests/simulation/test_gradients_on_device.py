@@ -98,6 +98,12 @@ def test_of_cupy(case, floating):
     assert isinstance(run.q, cupy.ndarray) and run.q.shape == (BATCH, STEPS // 2 + 1, robot.nq)
     weights = [cupy.asarray(rng.normal(size=x.shape)) for x in (run.q, run.v)]
     slopes = back(*weights)
+    held = mapped(lambda x: x.copy(), there)
+    for x in apart(there):
+        x += 0.5
+    for x, y in zip(apart(back(*weights)), apart(slopes)):  # of the motion that was made, whatever became of its inputs
+        assert float(abs(x - y).max()) <= 1e-12 * max(1.0, float(abs(y).max()))
+    there = held
     assert [x.shape for x in apart(slopes)] == [x.shape for x in apart(there)]
     assert all(isinstance(x, cupy.ndarray) for x in apart(slopes))
     along = mapped(lambda x: cupy.asarray(rng.normal(size=x.shape)), given)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy_as_cupy import use_numpy_as_cupy
 from trees import assert_close, derivative
 
 import linkwise as lw
@@ -134,6 +135,54 @@ def test_one_precision_and_one_state():
     assert slopes["q0"].shape == (2,) and run.q.shape == (4, 2)
     none = lw.simulate_vjp(robot, np.zeros((0, 2)), tau=tau, method="midpoint")[1](np.zeros((0, 4, 2)))
     assert none["q0"].shape == (0, 2) and not none["tau"].any()
+
+
+HELD = ["runge_kutta_4", "parameters", "pushes on frames", "pushes on all bodies"]
+
+
+def mapped(make, x):
+    return {k: mapped(make, y) for k, y in x.items()} if isinstance(x, dict) else make(x)
+
+
+@pytest.mark.parametrize("case", HELD)
+@pytest.mark.parametrize("library", ["numpy", "cupy"])
+def test_the_way_back_is_that_of_the_motion_whatever_becomes_of_the_inputs(library, case, monkeypatch):
+    """A step of descent, x -= rate * slope, must not change what a second look gives."""
+    asarray = np.array if library == "numpy" else use_numpy_as_cupy(monkeypatch).array
+    robot = lw.random_tree(2, seed=3, floating=True, joints=["revolute"])
+    arguments, options = given(robot, case, np.random.default_rng(1))
+    mine = mapped(asarray, arguments)
+    run, back = lw.simulate_vjp(robot, **mine, **options)
+    weights = [np.ones(x.shape) for x in (run.q, run.v)]
+    found = apart(back(*weights))
+    first = [x.copy() for x in found]
+    for x in (*apart(mine), *found):
+        x += 0.5
+    for x, y in zip(first, apart(back(*weights))):
+        assert_close(x, y, 1e-12)
+
+
+def test_torch_itself_refuses_tensors_that_were_changed():
+    torch = pytest.importorskip("torch")
+    q = torch.zeros(3, 2, dtype=torch.float64, requires_grad=True)
+    tau = torch.ones(3, STEPS, 2, dtype=torch.float64)
+    run = lw.simulate(lw.chain(2, seed=1), q, tau=tau, method="midpoint")
+    tau += 1.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        run.q.sum().backward()
+
+
+def test_a_gain_of_numpy_among_tensors_is_that_of_the_motion():
+    """One without axes, which torch would share, and could not see change."""
+    torch = pytest.importorskip("torch")
+    q, damping = torch.zeros(2, dtype=torch.float64, requires_grad=True), np.array(2.0)
+    parameters = {"stiffness": np.array(3.0), "damping": damping}
+    options = {"controller": servo, "parameters": parameters, "steps": STEPS, "method": "midpoint"}
+    run = lw.simulate(lw.chain(2, seed=1), q, [1.0, 2.0], step=0.02, **options)
+    (first,) = torch.autograd.grad(run.q.sum(), q, retain_graph=True)
+    damping += 50.0
+    (again,) = torch.autograd.grad(run.q.sum(), q)
+    assert np.array_equal(first, again)
 
 
 def test_what_is_refused_is_named():

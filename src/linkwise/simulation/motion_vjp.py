@@ -130,7 +130,10 @@ def simulate_vjp(
 
 
 def _caster(library: str, dtype: str, like: Iterable[Any]) -> Callable[[Any, str], Any]:
-    """What makes arrays of a library, in a precision and on the device of those that are there, of numbers."""
+    """What makes arrays of a library, in a precision and on the device of those that are there, of numbers.
+
+    They are new arrays: the way back makes the motion again, from what it was given, whatever became of that.
+    """
     if library == "numpy":
         return lambda x, name: numbers(x, name).astype(dtype, copy=False)
     cupy = sys.modules["cupy"]
@@ -142,7 +145,7 @@ def _caster(library: str, dtype: str, like: Iterable[Any]) -> Callable[[Any, str
             if array_kinds.library(found) is None:
                 return cupy.asarray(numbers(found, name), dtype)
             refuse_other_numbers(found)
-            return cupy.asarray(found, dtype)
+            return cupy.array(found, dtype)
 
     return cast
 

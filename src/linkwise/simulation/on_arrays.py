@@ -185,9 +185,11 @@ def _shapes(parameters: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _gain(x: Any, n: int) -> Any:
-    """(..., n)."""
+    """(..., n). One number of NumPy's is copied: PyTorch would share its memory, which gradients need later."""
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    return x.reshape(n) if len(x.shape) == 0 else x
+    if len(x.shape):
+        return x
+    return x.reshape(n) if array_kinds.library(x) else np.array(x).reshape(n)
 
 
 def _external(robot: Robot, library: str, given: Any) -> tuple[ExternalForces | None, list[Any]]:
