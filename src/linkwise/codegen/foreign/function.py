@@ -139,7 +139,7 @@ class Function(ArrayFunction):
 
     @cached_property
     def on_numpy(self) -> OnNumpy:
-        return self.kernel.on_rows if self._make_on_numpy is None else self._make_on_numpy()
+        return self.kernel._on_rows if self._make_on_numpy is None else self._make_on_numpy()
 
     def run_into(self, arrays: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         self.kernel.run(arrays, out=outputs[0] if self.signature.single else outputs)

@@ -34,7 +34,7 @@ class AdjointKernel(Kernel):
         return self._adjoint(self._shaped)
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        return self.on_rows(*self._in_rows(arrays), out=out, threads=threads)
+        return self._on_rows(*self._in_rows(arrays), out=out, threads=threads)
 
     def _in_rows(self, arrays: Sequence[Any]) -> list[Any]:
         """The arrays with weights in rows; what fits nothing stays, for the kernel to refuse."""

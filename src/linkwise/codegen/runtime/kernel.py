@@ -274,7 +274,7 @@ class Kernel(Remade):
             return self._on_foreign(arrays, out, threads)
         return self._on_arrays(*arrays) if out is None and threads is None else self.run(arrays, out, threads)[0]
 
-    on_rows = __call__  # for who has all inputs as arrays (..., n), whatever a kernel takes besides
+    _on_rows = __call__  # for who has all inputs as arrays (..., n), whatever a kernel takes besides
 
     @cached_property
     def _on_arrays(self) -> Callable[..., Any]:
