@@ -1,6 +1,10 @@
 """How long robots live that other libraries were called with: as long as someone has them, or what was made of them."""
 
 import gc
+import os
+import shutil
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -26,6 +30,17 @@ def jax():
 @pytest.fixture
 def torch():
     return pytest.importorskip("torch", reason='PyTorch is not installed: pip install "linkwise[torch]"')
+
+
+@pytest.fixture
+def few(torch, monkeypatch):
+    """Graphs of PyTorch hold three functions."""
+    from linkwise.codegen.foreign import torch_calls
+
+    found = Named(3, "only 3 are held")
+    monkeypatch.setattr(function, "IN_GRAPHS", found)
+    monkeypatch.setattr(torch_calls, "IN_GRAPHS", found)
+    return found
 
 
 def pendulum(k):
@@ -100,20 +115,15 @@ def test_torch_lets_robots_go(torch):
     assert left(lambda robot: torch.func.jacfwd(robot.gravity_force)(x.detach())) == 0
 
 
-def test_graphs_of_torch_hold_so_many(torch, monkeypatch):
+def test_graphs_of_torch_hold_so_many(torch, few):
     """Nobody says when a graph is gone; one whose function is, says so."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    from linkwise.codegen.foreign import torch_calls
-
-    few = Named(3, "only 3 are held")
-    monkeypatch.setattr(function, "IN_GRAPHS", few)
-    monkeypatch.setattr(torch_calls, "IN_GRAPHS", few)
     x = torch.tensor([0.3], dtype=torch.float64)
     graphs = []
     assert left(lambda robot: graphs.append(make_fx(calling(robot))(x))) == 3
     assert torch.equal(graphs[-1](x), pendulum(MANY - 1).gravity_force(x))
-    with pytest.raises(lw.InputError, match="gravity_force, is there no longer: only 3 are held; keep its robot"):
+    with pytest.raises(lw.InputError, match="gravity_force, is not there .*: only 3 are held; keep its robot"):
         graphs[0](x)
 
 
@@ -126,3 +136,47 @@ def test_equal_robots_share_what_is_held(torch):
     for robot in robots:
         make_fx(calling(robot))(x)
     assert len(function.IN_GRAPHS._last) <= held + 1
+
+
+def test_a_robot_that_is_kept_keeps_its_graphs_though_a_twin_came_first(torch, few):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x = torch.tensor([0.3], dtype=torch.float64)
+    twin, robot = pendulum(100), pendulum(100)
+    make_fx(calling(twin))(x)
+    graph = make_fx(calling(robot))(x)
+    del twin
+    left(lambda other: make_fx(calling(other))(x), 4)
+    assert torch.equal(graph(x), robot.gravity_force(x))
+
+
+def test_derivatives_are_found_by_the_names_of_what_they_are_of(few):
+    """As graphs that were kept on disk name them."""
+    made = pendulum(100).compile("gravity_force").as_function
+    made.register()
+    assert few[f"{made.token}-vjp"] is made.vjp and few[f"{made.token}-jvp-vjp"] is made.jvp.vjp
+    with pytest.raises(lw.InputError, match="nothing, is not there"):
+        few["nothing-1-vjp"]
+
+
+COMPILED = """
+import torch
+import linkwise as lw
+robot, x = lw.chain(1, seed=3), torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
+torch.compile(lambda q: robot.gravity_force(q).square().sum())(x).backward()
+print(torch._dynamo.utils.counters["aot_autograd"]["autograd_cache_hit"], x.grad.item())
+"""
+
+
+@pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="torch.compile needs a compiler of C++")
+def test_graphs_that_torch_kept_on_disk_have_their_gradients(torch, tmp_path):
+    kept = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    runs = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, env=kept, timeout=300)
+        assert not done.returncode, done.stderr
+        runs.append(done.stdout.split())
+    (_, first), (hits, second) = runs
+    assert first == second
+    if hits == "0":
+        pytest.skip("this PyTorch keeps no such graphs")

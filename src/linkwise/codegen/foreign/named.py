@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from ...errors import InputError
 
@@ -16,32 +16,51 @@ if TYPE_CHECKING:
 class Named:
     """Functions by their tokens, as long as something else holds them; the ``most`` that were used last, in any case.
 
-    Equal robots have equal tokens, and share what was named first.
+    Equal robots have equal tokens, and share what was named first; when that is gone, what was named next.
     """
 
     def __init__(self, most: int, held: str) -> None:
         self._most, self._held = most, held
         self._all: WeakValueDictionary[str, ArrayFunction] = WeakValueDictionary()
+        self._twins: WeakSet[ArrayFunction] = WeakSet()  # of what was named before them
         self._last: OrderedDict[str, ArrayFunction] = OrderedDict()
-        self._lock = threading.Lock()  # XLA calls from threads of its own
+        # XLA calls from threads of its own; and garbage that Python finds meanwhile may be someone's who calls again.
+        self._lock = threading.RLock()
 
     def named(self, function: ArrayFunction) -> ArrayFunction:
         """The function that has this one's token from now on: this, or one that is equal."""
-        return self._used(function.token, self._all.setdefault(function.token, function))
+        token = function.token
+        with self._lock:
+            first = self._all.setdefault(token, function)
+            if first is not function:
+                self._twins.add(function)
+        return self._used(token, first)
 
     def __getitem__(self, token: str) -> ArrayFunction:
-        try:
-            return self._used(token, self._all[token])
-        except KeyError:
-            raise InputError(
-                f"what this program calls, {token.partition('-')[0]}, is there no longer: {self._held}; keep its"
-                " robot or kernel as long as the program"
-            ) from None
+        return self._used(token, self._found(token))
+
+    def _found(self, token: str) -> ArrayFunction:
+        with self._lock:
+            function = self._all.get(token) or next((x for x in self._twins if x.token == token), None)
+        if function is not None:
+            return function
+        # PyTorch keeps graphs on disk, and those of derivatives name what only the process that made them has named.
+        of, _, which = token.rpartition("-")
+        if which == "vjp":
+            return self._found(of).vjp
+        if which == "jvp":
+            return self._found(of).jvp
+        raise InputError(
+            f"what this program calls, {token.partition('-')[0]}, is not there (any longer, or in this process):"
+            f" {self._held}; keep its robot or kernel as long as the program, and call it once in each process"
+        )
 
     def _used(self, token: str, function: ArrayFunction) -> ArrayFunction:
+        gone = []  # after the lock, for the last of someone's may go with them
         with self._lock:
+            self._all.setdefault(token, function)
             self._last[token] = function
             self._last.move_to_end(token)
             while len(self._last) > self._most:
-                self._last.popitem(last=False)
+                gone.append(self._last.popitem(last=False))
         return function
