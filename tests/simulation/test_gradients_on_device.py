@@ -190,3 +190,15 @@ def test_the_arm_by_all_libraries(jax):
     found = lost[1](lost[0].q)["q0"].get()
     rest = np.arange(len(q)) != 4
     assert np.isnan(found[4]).all() and np.array_equal(found[rest], slopes["q0"].get()[rest])
+
+
+def test_a_state_in_which_nothing_resists_a_joint_is_nan():
+    """On arrays of NumPy the call is refused; a card looks at no values."""
+    robot = lw.chain(2, seed=1)
+    inertial = cupy.repeat(cupy.asarray(robot.inertial_parameters)[None], 3, axis=0)
+    inertial[1] = 0.0
+    options = {"parameters": {"inertial": inertial}, "steps": 4, "method": "midpoint"}
+    run, back = lw.simulate_vjp(robot, cupy.zeros((3, 2)), **options)
+    slopes = back(cupy.ones(run.q.shape))
+    assert cupy.isnan(run.q[:, -1]).all(-1).get().tolist() == [False, True, False]
+    assert cupy.isnan(slopes["q0"]).all(-1).get().tolist() == [False, True, False]

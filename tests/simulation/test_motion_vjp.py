@@ -185,12 +185,37 @@ def test_a_gain_of_numpy_among_tensors_is_that_of_the_motion():
     assert np.array_equal(first, again)
 
 
+@pytest.mark.parametrize("lost", [np.nan, 1e200])
+def test_motions_that_are_lost_are_nan_and_leave_the_others(lost):
+    robot = lw.chain(2, seed=1)
+    q, v = np.full((3, 2), 0.1), np.zeros((3, 2))
+    options = {"steps": STEPS, "method": "midpoint"}
+    run, back = lw.simulate_vjp(robot, q, v, **options)
+    slopes = back(np.ones(run.q.shape))
+    v[1] = lost
+    after, back = lw.simulate_vjp(robot, q, v, **options)
+    found = back(np.ones(run.q.shape))
+    assert np.isnan(after.q[1, -1]).all() and np.isnan(found["q0"][1]).all() and np.isnan(found["v0"][1]).all()
+    for x, y in ((after.q, run.q), (found["q0"], slopes["q0"]), (found["v0"], slopes["v0"])):
+        assert_close(x[[0, 2]], y[[0, 2]], 1e-12)
+
+
+def test_a_joint_that_nothing_resists_is_named():
+    """On NumPy, as by lw.simulate; on cards, where nobody looks, such a state is NaN."""
+    robot = lw.chain(2, seed=1)
+    inertial = np.repeat(robot.inertial_parameters[None], 3, axis=0)
+    inertial[1] = 0.0
+    with pytest.raises(lw.SimulationError, match="nothing resists the joint of body 'link2'"):
+        lw.simulate_vjp(robot, np.zeros((3, 2)), parameters={"inertial": inertial}, steps=2, method="midpoint")
+
+
 def test_what_is_refused_is_named():
     robot = lw.chain(2, seed=1)
     q = np.zeros(2)
     for options, said in (
-        ({"method": "rk45"}, "rk45"),
-        ({"method": "variational"}, "variational"),
+        ({"method": "rk45"}, "are those of semi_implicit_euler, midpoint, runge_kutta_4, got 'rk45'; by that method"),
+        ({"method": "variational"}, "got 'variational'"),
+        ({"method": "two_sweep"}, "got 'two_sweep'; by that method lw.simulate gives the motion alone"),
         ({"controller": lambda t, q, v: np.linalg.svd(np.outer(q, v))[1]}, "compiled in"),
         ({"tau": np.zeros((3, 3))}, "tau"),
         ({"parameters": {"mass": q}}, "mass"),

@@ -22,8 +22,10 @@ from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
 from .array_trajectory import ArrayTrajectory
 from .asked import Asked
+from .methods import METHODS, SOLVERS
 from .on_arrays import Ready, arrays_of, ready, unit_function
 from .simulate import count_of, settings_of
+from .steps import EXPLICIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +104,12 @@ def simulate_vjp(
     adjoint of the steps, for all states of a batch at once. For arrays of NumPy, and of CuPy on their card; tensors of
     PyTorch and arrays of JAX carry gradients through :func:`simulate`. Arguments are those of :func:`simulate`, with
     gains of the controller among the ``parameters``; methods are "semi_implicit_euler", "midpoint" and "runge_kutta_4".
-    Nobody looks at the values: a motion that is lost is NaN from there on, and so are gradients through it.
+    A motion that is lost is NaN from there on, and so are gradients through it; the others of its batch stay as they
+    are. So is, on cards, one with a joint that nothing resists; on arrays of NumPy it is a SimulationError that names
+    the joint, whatever the other states.
     """
     refuse_other_than_robot(robot, "simulate_vjp")
+    _refuse_without_adjoint(method)
     robot, settings = settings_of(
         robot, step, method, every, hold, damping, friction, limits, implicit, closing, closing_rate
     )
@@ -127,6 +132,15 @@ def simulate_vjp(
     arrays = arrays_of(known["q0"], known["v0"], known.get("tau"), pushed, known.get("parameters"))
     made = ready(robot, library, arrays, settings, count, asked)
     return made.motion(), Pullback(made, known)
+
+
+def _refuse_without_adjoint(method: Any) -> None:
+    """Refuse methods of :func:`simulate` that have no way back; names that are none are left to who knows them."""
+    if isinstance(method, str) and method not in EXPLICIT and method in (*METHODS, *SOLVERS):
+        raise InputError(
+            f"gradients by lw.simulate_vjp are those of {', '.join(EXPLICIT)}, got {method!r}; by that method"
+            " lw.simulate gives the motion alone"
+        )
 
 
 def _caster(library: str, dtype: str, like: Iterable[Any]) -> Callable[[Any, str], Any]:
