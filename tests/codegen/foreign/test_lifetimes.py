@@ -19,12 +19,8 @@ pytestmark = pytest.mark.usefixtures("little_garbage")  # whatever else the proc
 
 
 @pytest.fixture
-def jax():
-    found = pytest.importorskip("jax")
-    before = found.config.jax_enable_x64
-    found.config.update("jax_enable_x64", True)
-    yield found
-    found.config.update("jax_enable_x64", before)
+def jax(as_users_have_it):
+    return pytest.importorskip("jax")
 
 
 @pytest.fixture
@@ -65,13 +61,16 @@ def in_jax(jax):
     def squared(robot):
         return lambda q: (robot.gravity_force(q) ** 2).sum()
 
+    def scanned(robot):
+        return lambda q: jax.lax.scan(lambda q, _: (robot.gravity_force(q), None), q, None, 3)[0]
+
     return {
         "call": lambda robot: robot.gravity_force(x),
         "kernel": lambda robot: robot.compile("gravity_force")(x),
         "method": lambda robot: jax.jit(robot.gravity_force)(x),
         "grad": lambda robot: jax.grad(squared(robot))(x),
         "vmap": lambda robot: jax.jit(jax.vmap(jax.jacfwd(robot.gravity_force)))(x[None]),
-        "scan": lambda robot: jax.lax.scan(lambda q, _: (robot.gravity_force(q), None), x, None, 3),
+        "scan": lambda robot: jax.jit(scanned(robot))(x),
     }
 
 
@@ -180,3 +179,58 @@ def test_graphs_that_torch_kept_on_disk_have_their_gradients(torch, tmp_path):
     assert first == second
     if hits == "0":
         pytest.skip("this PyTorch keeps no such graphs")
+
+
+def robot_and_its_sum(jax):
+    """A program with two calls, one of them a derivative."""
+    robot = pendulum(100)
+    return robot, jax.jit(lambda q: robot.gravity_force(q) + jax.grad(lambda q: robot.gravity_force(q).sum())(q))
+
+
+def test_programs_of_jax_that_are_kept_on_disk_come_back(jax):
+    kept = pytest.importorskip("jax.experimental.serialize_executable")
+    robot, program = robot_and_its_sum(jax)
+    x = jax.numpy.array([0.3])
+    found = kept.deserialize_and_load(*kept.serialize(program.lower(x).compile()))(x)
+    linear = robot.linearize_inverse([0.3], [0.0], [0.0]).dq[0]
+    assert np.allclose(found, robot.gravity_force([0.3]) + linear, rtol=1e-12, atol=0)
+
+
+def test_programs_of_jax_that_were_loaded_hold_what_they_call(jax, monkeypatch):
+    from linkwise.codegen.foreign import jax_calls
+
+    kept = pytest.importorskip("jax.experimental.serialize_executable")
+    monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(1, ""))
+    robot, program = robot_and_its_sum(jax)
+    x = jax.numpy.array([0.3])
+    expected = program(x)
+    loaded = kept.deserialize_and_load(*kept.serialize(program.lower(x).compile()))
+    del robot, program
+    left(in_jax(jax)["call"], 3)
+    assert np.array_equal(loaded(x), expected)
+
+
+def test_a_program_of_jax_whose_function_is_of_another_process_says_so(jax, monkeypatch):
+    from linkwise.codegen.foreign import jax_calls
+
+    kept = pytest.importorskip("jax.experimental.serialize_executable")
+    robot, program = robot_and_its_sum(jax)
+    x = jax.numpy.array([0.3])
+    written = kept.serialize(program.lower(x).compile())
+    monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, "only 3 are held"))
+    loaded = kept.deserialize_and_load(*written)
+    with pytest.raises(Exception, match="gravity_force, is not there .*: only 3 are held; keep its robot"):
+        jax.block_until_ready(loaded(x))
+    robot.gravity_force(x)  # from here on it is this process's too
+    assert np.array_equal(loaded(x), program(x))
+
+
+def test_programs_with_robots_can_be_exported(jax):
+    export = pytest.importorskip("jax.export")
+    _, program = robot_and_its_sum(jax)
+    x = jax.numpy.array([0.3])
+    checks = [export.DisabledSafetyCheck.custom_call("linkwise_call")]
+    exported = export.export(program, disabled_checks=checks)(x)
+    assert np.array_equal(exported.call(x), program(x))
+    pytest.importorskip("flatbuffers")
+    assert np.array_equal(export.deserialize(exported.serialize()).call(x), program(x))

@@ -31,8 +31,9 @@ from .jax_traced import TracedFunction
 from .named import Named
 
 _TARGET, _LOOP = "linkwise_call", "linkwise_loop"
-# What programs of XLA name. Each holds what it calls; a few are held for what still runs as its program is let go.
-_IN_PROGRAMS = Named(16, "programs of JAX that are loaded and not compiled here hold none")
+# What programs of XLA name. Those that are compiled here hold what they call. Of those that are exported or loaded, and
+# of what still runs as its program is let go, nobody knows: what was named last is held.
+_IN_PROGRAMS = Named(256, "programs of JAX that were exported or loaded have the 256 functions that were used last")
 
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -311,10 +312,31 @@ def _holding(lowering: Any) -> Any:
     """A rule by which the program that is made holds the function that it names."""
 
     def lower(context: Any, *arrays: Any, function: ArrayFunction) -> Any:
-        context.module_context.add_keepalive(function)
+        module = context.module_context
+        is_exported = getattr(module.lowering_parameters, "for_export", False)  # which JAX does not do with what holds
+        if not isinstance(function, TracedFunction) and not is_exported:
+            module.add_keepalive(_Held(function.token, function))
         return lowering(context, *arrays, function=function)
 
     return lower
+
+
+class _Held:
+    """What a program of XLA holds of a function. With a program that is kept on disk goes the function's name."""
+
+    def __init__(self, token: str, function: ArrayFunction | None) -> None:
+        self._token, self._function = token, function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _held, (self._token,)
+
+
+def _held(token: str) -> _Held:
+    """What a program holds that is loaded: the function, where it is there; else a call of the program says so."""
+    try:
+        return _Held(token, _IN_PROGRAMS[token])
+    except InputError:
+        return _Held(token, None)
 
 
 @lru_cache(maxsize=4096)
