@@ -219,6 +219,45 @@ def test_one_row_of_weights_for_all_states():
     assert pickle.loads(pickle.dumps(kernel.vjp()))(q, w).shape == (5, 2)
 
 
+@pytest.mark.parametrize("in_a_row", [False, True])
+@pytest.mark.parametrize("library", libraries())
+def test_derivatives_of_gradients_take_weights_of_that_shape_too(library, in_a_row):
+    """Along directions of inputs and of weights, and by the inputs; beside the matrix's own second derivatives."""
+    as_theirs = libraries()[library]
+    kernel, rng = lw.chain(2, seed=1).compile("mass_matrix"), np.random.default_rng(0)
+    (q, dq), (w, dw) = rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 5, 2, 2))
+    slopes, bends = kernel.jacobian("q")(q), kernel.jacobian("q").jacobian("q")(q)
+    by_q = np.einsum("bij,bijkl->bkl", w, bends)
+    along = np.einsum("bkl,bl->bk", by_q, dq) + np.einsum("bij,bijk->bk", dw, slopes)
+    given = [as_theirs(x.reshape(5, 4) if in_a_row and x.ndim == 3 else x) for x in (q, w, dq, dw)]
+    gradient = kernel.vjp()
+    cases = [
+        (gradient.jvp(), given, along),
+        (gradient.jacobian("q"), given[:2], by_q),
+        (gradient.jacobian("w0"), given[:2], slopes.reshape(5, 4, 2).swapaxes(1, 2)),
+        (gradient.jvp().jacobian("dq"), given, by_q),
+    ]
+    for made, arrays, expected in cases:
+        for one in (made, pickle.loads(pickle.dumps(made))):
+            found = double(one(*arrays))
+            limit = 1e-5 if library == "jax" and found.dtype == np.float32 else 1e-11
+            assert found.shape == expected.shape and np.allclose(found, expected, rtol=limit, atol=limit)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda robot, q: robot.mass_matrix(q), lambda robot, q: robot.potential_energy(q)]
+)
+@pytest.mark.parametrize("weight", [None, "a", [[1.0, 2.0], [3.0]], 1j, [1j] * 5, np.array([None, 1.0])], ids=str)
+def test_weights_that_are_no_numbers_are_refused_as_other_inputs_are(function, weight):
+    kernel = lw.compile(function, lw.chain(2, seed=1))
+    q = np.zeros((5, 2))
+    with pytest.raises(lw.InputError, match="must") as expected:
+        kernel(weight)
+    with pytest.raises(lw.InputError) as found:
+        kernel.vjp()(q, weight)
+    assert str(found.value) == str(expected.value).replace("q must", "w0 must")
+
+
 def test_weights_in_torchs_compiled_functions():
     torch = pytest.importorskip("torch", reason='PyTorch is not installed: pip install "linkwise[torch]"')
     gradients = lw.chain(2, seed=1).compile("mass_matrix").vjp()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ... import array_kinds
-from .kernel import Kernel
+from ..program import derivative
+from .kernel import Kernel, array_of
+from .remade import made
 
 if TYPE_CHECKING:
     from ..program.trace import Program
@@ -18,20 +18,28 @@ Shape = tuple[int, ...]
 
 
 class AdjointKernel(Kernel):
-    """Its weights, the last of its inputs, come in the shapes of the results, (..., *shape), or in a row, (..., n).
+    """Its weights, and directions of weights, come in the shapes of the results, (..., *shape), or in a row, (..., n).
 
     Where an array may be either (n numbers of a shape (1, n), of one number), it is the one that has as many batch axes
-    as the inputs before it; if both or none have, that of the result's shape.
+    as the other inputs; if both or none have, that of the result's shape. ``bind`` and ``run`` take rows alone.
     """
 
-    def __init__(self, program: Program, shapes: Sequence[Shape], known: dict[str, Shape]) -> None:
-        """``program`` has these shapes' weights last; ``known`` are those of the kernel that it was made from."""
+    def __init__(self, program: Program, shaped: Mapping[str, Shape]) -> None:
+        """``shaped`` are the inputs that are weights, by name, and the shapes of what they weigh."""
         super().__init__(program)
-        names = list(program.inputs)
-        self._shaped = {**known, **dict(zip(names[len(names) - len(shapes) :], shapes))}
+        self._shaped = dict(shaped)
 
     def vjp(self) -> Kernel:
-        return self._adjoint(self._shaped)
+        return adjoint(self, self._shaped)
+
+    def jvp(self) -> Kernel:
+        program = derivative.jvp(self.program)
+        directions = dict(zip(self.signature.inputs, _added(program, self)))
+        along = {directions[name]: shape for name, shape in self._shaped.items()}
+        return made(AdjointKernel(program, {**self._shaped, **along}), self.jvp)
+
+    def jacobian(self, wrt: str) -> Kernel:
+        return made(AdjointKernel(derivative.jacobian(self.program, wrt), self._shaped), self.jacobian, wrt)
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         return self._on_rows(*self._in_rows(arrays), out=out, threads=threads)
@@ -49,6 +57,18 @@ class AdjointKernel(Kernel):
         return list(named.values())
 
 
+def adjoint(kernel: Kernel, known: Mapping[str, Shape]) -> Kernel:
+    """The kernel of gradients of this one, of whose inputs those that are ``known`` are weights of these shapes."""
+    program = derivative.vjp(kernel.program)
+    weights = dict(zip(_added(program, kernel), kernel.signature.shapes))
+    return made(AdjointKernel(program, {**known, **weights}), kernel.vjp)
+
+
+def _added(program: Program, kernel: Kernel) -> list[str]:
+    """The inputs that a derivative has beside those of the kernel that it is of."""
+    return list(program.inputs)[len(kernel.signature.inputs) :]
+
+
 def _axes(x: Any) -> int:
     """How many axes an array, or lists of lists, has."""
     found = 0
@@ -58,9 +78,10 @@ def _axes(x: Any) -> int:
 
 
 def _as_array(kind: str | None, x: Any, name: str) -> Any:
-    if hasattr(x, "shape"):
-        return x
-    return np.asarray(x, dtype=float) if kind is None else array_kinds.as_one(kind, x, name)
+    """What has a shape; whether it holds numbers is for the kernel to see."""
+    if kind is None:
+        return array_of(x, name)
+    return x if hasattr(x, "shape") else array_kinds.as_one(kind, x, name)
 
 
 def _in_a_row(x: Any, shape: Shape, axes: int) -> Any:

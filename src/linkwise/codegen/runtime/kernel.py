@@ -162,14 +162,13 @@ class Kernel(Remade):
 
     def vjp(self) -> Kernel:
         """A kernel for gradients of weighted outputs: takes the inputs, then weights in the shape of each output or in
-        a row; gives one array per input."""
-        return self._adjoint({})
+        a row; gives one array per input, (..., length of it).
 
-    def _adjoint(self, known: dict[str, tuple[int, ...]]) -> Kernel:
-        from ..program import derivative
-        from .adjoint_kernel import AdjointKernel
+        Its own derivatives take weights, and directions of weights, so too; ``bind`` and ``run`` take them in a row.
+        """
+        from .adjoint_kernel import adjoint
 
-        return made(AdjointKernel(derivative.vjp(self.program), self.signature.shapes, known), self.vjp)
+        return adjoint(self, {})
 
     def code(self, dtype: Any) -> MachineCode:
         """The machine code for a precision."""
@@ -353,7 +352,7 @@ class Kernel(Remade):
         names = list(self.signature.inputs)
         if len(arrays) != len(names):
             raise InputError(f"{self.signature.name} takes {len(names)} arrays ({', '.join(names)}), got {len(arrays)}")
-        found = [_array(x, name) for name, x in zip(names, arrays)]
+        found = [array_of(x, name) for name, x in zip(names, arrays)]
         for name, x in zip(names, found):
             self.signature.refuse_symbols(x, name)
             refuse_other_numbers(x, name)
@@ -436,7 +435,7 @@ def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
     return True
 
 
-def _array(x: Any, name: str) -> np.ndarray:
+def array_of(x: Any, name: str) -> np.ndarray:
     """What is given for an input as an array of some kind."""
     unmasked(x, name)
     try:
