@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import weakref
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -80,6 +81,48 @@ def test_jax_lets_robots_go(jax, monkeypatch, use):
 
     monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, ""))
     assert left(in_jax(jax)[use]) <= 3
+
+
+@pytest.mark.parametrize("use", ["cond", "while", "map", "scan"])
+def test_loops_outside_of_jit_are_held_by_jax_until_its_caches_are_cleared(jax, monkeypatch, use):
+    from linkwise.codegen.foreign import jax_calls
+
+    monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, ""))
+    x, lax = jax.numpy.array([0.3]), jax.lax
+    uses = {
+        "cond": lambda robot: lax.cond(True, robot.gravity_force, lambda q: q, x),
+        "while": lambda robot: lax.while_loop(lambda q: q[0] < 0.2, robot.gravity_force, x),
+        "map": lambda robot: lax.map(robot.gravity_force, x[None]),
+        "scan": lambda robot: lax.scan(lambda q, _: (robot.gravity_force(q), None), x, None, 3),
+    }
+    assert left(lambda robot: (uses[use](robot), jax.clear_caches()), 8) <= 3
+
+
+def test_motions_of_jax_hold_so_many(jax, monkeypatch):
+    from linkwise.codegen.foreign import jax_calls
+
+    monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, ""))
+    monkeypatch.setattr(jax_calls, "_jitted", lru_cache(maxsize=3)(jax_calls._jitted.__wrapped__))
+    x = jax.numpy.array([0.3])
+    assert left(lambda robot: lw.simulate(robot, x, x, steps=2, method="semi_implicit_euler")) <= 3
+
+
+def test_motions_of_jax_on_cards_hold_so_many_and_programs_hold_theirs(jax, monkeypatch):
+    from linkwise.codegen.foreign import jax_calls
+
+    monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, ""))
+    monkeypatch.setattr(jax_calls, "_LOOPS", Named(3, ""))
+    x = jax.numpy.array([0.3])
+
+    def program(robot):
+        moved = jax.jit(lambda q: lw.simulate(robot, q, q, steps=2, method="semi_implicit_euler").q)
+        return moved.trace(x).lower(lowering_platforms=("cuda",))
+
+    kept = program(pendulum(100))
+    (token,) = jax_calls._LOOPS._last
+    assert left(program, 8) <= 3
+    assert token not in jax_calls._LOOPS._last and jax_calls._LOOPS[token].token == token
+    del kept
 
 
 def test_what_was_made_of_a_robot_by_jax_holds_it(jax, monkeypatch):

@@ -27,7 +27,9 @@ from .named import Named
 OnNumpy = Callable[..., Any]  # on arrays of NumPy, (..., n) each, as the caller has the result
 Makers = Callable[[], Kernel | None]
 # What graphs of PyTorch name. Nobody says when a graph is gone: those that were named last are held.
-IN_GRAPHS = Named(256, "the 256 functions that graphs of PyTorch last used are held, and it is none of these")
+IN_GRAPHS: Named[ArrayFunction] = Named(
+    256, "the 256 functions that graphs of PyTorch last used are held, and it is none of these"
+)
 
 
 class ArrayFunction:

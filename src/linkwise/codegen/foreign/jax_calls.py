@@ -33,7 +33,9 @@ from .named import Named
 _TARGET, _LOOP = "linkwise_call", "linkwise_loop"
 # What programs of XLA name. Those that are compiled here hold what they call. Of those that are exported or loaded, and
 # of what still runs as its program is let go, nobody knows: what was named last is held.
-_IN_PROGRAMS = Named(256, "programs of JAX that were exported or loaded have the 256 functions that were used last")
+_EXPORTED = "programs of JAX that were exported or loaded have the 256 functions that were used last"
+_IN_PROGRAMS: Named[ArrayFunction] = Named(256, _EXPORTED)
+_LOOPS: Named[Repeated] = Named(256, _EXPORTED)  # which motions hold, and these are held
 
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -141,17 +143,12 @@ def call_loop(loop: Repeated, how: Turning, inputs: Sequence[Any], shapes: Seque
     (states, n) for that of the last turn. Inputs that are new at every turn are (turns, n, states) or (turns, n)."""
     jax = require("jax", "jax", "arrays of JAX")
     _primitives()  # by which XLA knows the target
-    token = f"{loop.fingerprint}-{sorted(loop.carried.items())}-{sorted(loop.stepped)}"
-    _LOOPS.setdefault(token, loop)
     dtype = inputs[0].dtype
     wanted = [k for k, shape in enumerate(shapes) if shape is not None]
     results = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes if shape is not None]
-    said = json.dumps({"loop": token, "how": how, "wanted": wanted})
+    said = json.dumps({"loop": _LOOPS.named(loop).token, "how": how, "wanted": wanted})
     found = iter(jax.ffi.ffi_call(_LOOP, results)(*inputs, said=said))
     return [None if shape is None else next(found) for shape in shapes]
-
-
-_LOOPS: dict[str, Repeated] = {}  # by token: what programs of XLA name
 
 
 def _loop_on_cuda(said: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
@@ -339,9 +336,9 @@ def _held(token: str) -> _Held:
         return _Held(token, None)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _jitted_by_name(token: str, tails: tuple[tuple[int, ...], ...]) -> Any:
-    """A call as a program that holds a name alone: JAX keeps programs, and what they hold, for long."""
+    """A call as a program that holds a name alone: JAX keeps programs, and what they hold, for long. (1.5 MB each.)"""
     import jax
 
     return jax.jit(lambda *x: _primitives().by_name(token, tails, x))

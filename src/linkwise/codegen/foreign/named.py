@@ -1,19 +1,26 @@
-"""Functions by their names: what programs of XLA and graphs of PyTorch hold of a compiled function."""
+"""Functions and loops by their names, which are all that programs of XLA and graphs of PyTorch hold of them."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from ...errors import InputError
 
-if TYPE_CHECKING:
-    from .function import ArrayFunction
+
+class HasToken(Protocol):
+    """What is named."""
+
+    @property
+    def token(self) -> str: ...
 
 
-class Named:
+F = TypeVar("F", bound=HasToken)
+
+
+class Named(Generic[F]):
     """Functions by their tokens, as long as something else holds them; the ``most`` that were used last, in any case.
 
     Equal robots have equal tokens, and share what was named first; when that is gone, what was named next.
@@ -21,13 +28,13 @@ class Named:
 
     def __init__(self, most: int, held: str) -> None:
         self._most, self._held = most, held
-        self._all: WeakValueDictionary[str, ArrayFunction] = WeakValueDictionary()
-        self._twins: WeakSet[ArrayFunction] = WeakSet()  # of what was named before them
-        self._last: OrderedDict[str, ArrayFunction] = OrderedDict()
+        self._all: WeakValueDictionary[str, F] = WeakValueDictionary()
+        self._twins: WeakSet[F] = WeakSet()  # of what was named before them
+        self._last: OrderedDict[str, F] = OrderedDict()
         # XLA calls from threads of its own; and garbage that Python finds meanwhile may be someone's who calls again.
         self._lock = threading.RLock()
 
-    def named(self, function: ArrayFunction) -> ArrayFunction:
+    def named(self, function: F) -> F:
         """The function that has this one's token from now on: this, or one that is equal."""
         token = function.token
         with self._lock:
@@ -36,26 +43,25 @@ class Named:
                 self._twins.add(function)
         return self._used(token, first)
 
-    def __getitem__(self, token: str) -> ArrayFunction:
+    def __getitem__(self, token: str) -> F:
         return self._used(token, self._found(token))
 
-    def _found(self, token: str) -> ArrayFunction:
+    def _found(self, token: str) -> F:
         with self._lock:
             function = self._all.get(token) or next((x for x in self._twins if x.token == token), None)
         if function is not None:
             return function
         # PyTorch keeps graphs on disk, and those of derivatives name what only the process that made them has named.
         of, _, which = token.rpartition("-")
-        if which == "vjp":
-            return self._found(of).vjp
-        if which == "jvp":
-            return self._found(of).jvp
+        if which in ("vjp", "jvp"):
+            derivative: F = getattr(self._found(of), which)
+            return derivative
         raise InputError(
             f"what this program calls, {token.partition('-')[0]}, is not there (any longer, or in this process):"
             f" {self._held}; keep its robot or kernel as long as the program, and call it once in each process"
         )
 
-    def _used(self, token: str, function: ArrayFunction) -> ArrayFunction:
+    def _used(self, token: str, function: F) -> F:
         gone = []  # after the lock, for the last of someone's may go with them
         with self._lock:
             self._all.setdefault(token, function)

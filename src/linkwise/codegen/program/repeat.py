@@ -51,6 +51,11 @@ class Repeated:
         return self._code.fingerprint
 
     @cached_property
+    def token(self) -> str:
+        """A name that no other loop has, in this process or in another."""
+        return f"{self.signature.name}-{self.fingerprint}-{sorted(self.carried.items())}-{sorted(self.stepped)}"
+
+    @cached_property
     def on_device(self) -> DeviceRepeat:
         """The loop as a kernel for graphics cards."""
         return DeviceRepeat(self._code, self.carried, self.stepped)
