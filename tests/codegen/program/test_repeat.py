@@ -75,6 +75,11 @@ def test_a_guard_that_fails_in_one_step_is_reported():
     assert not loop.run({"x": np.array([5.0])}, 7)[1]
 
 
+def test_no_input_is_both_carried_and_stepped():
+    with pytest.raises(AssertionError, match="carried, or stepped"):
+        Repeated(program, {"x": 0, "y": 1}, ["u", "x"])
+
+
 def test_wrong_shapes_are_refused():
     loop = Repeated(program, {"x": 0, "y": 1}, ["u"])
     good = {"x": np.zeros((4, 3)), "y": np.zeros(3), "c": np.zeros(1), "u": np.zeros((5, 2))}

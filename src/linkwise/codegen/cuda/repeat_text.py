@@ -85,8 +85,7 @@ class RepeatText(DeviceText):
         number, names = self.number, self._arguments()
         parameters = ["size_t batch", "long long lw_count", "long long lw_every", "long long lw_begins"]
         for name, called in names.items():
-            is_new = name in self.stepped and name not in self.carried
-            rows = [f"long long lw_rows_{called}"] if is_new else []
+            rows = [f"long long lw_rows_{called}"] if name in self.stepped else []
             parameters += [f"const {number} *__restrict__ {called}", *_strides(called), *rows]
         for out in self._outputs():
             parameters += [f"{number} *__restrict__ {out}", *_strides(out), f"long long lw_rows_{out}"]

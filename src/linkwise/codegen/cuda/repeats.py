@@ -57,8 +57,7 @@ class DeviceRepeat:
         found = [states, how.turns, how.every, int(how.begins)]
         rows = how.turns // how.every
         for name, x in zip(self._kernel.signature.inputs, inputs, strict=True):
-            is_stepped = name in self._stepped and name not in self._carried
-            found += (_turned(x, how.turns, size) if how.backwards and is_stepped else x).words
+            found += (_turned(x, how.turns, size) if how.backwards and name in self._stepped else x).words
         for y in outputs:
             y = _NOWHERE if y is None else y
             found += (_turned(y, rows, size) if how.backwards else y).words

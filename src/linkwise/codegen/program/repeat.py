@@ -36,6 +36,7 @@ class Repeated:
         request: str | None = None,
     ) -> None:
         self.carried, self.stepped = dict(carried), frozenset(stepped)
+        assert not self.stepped & self.carried.keys(), "an input is carried, or stepped, or neither"
         self._code = _LoopingKernel.remembered(request, make)
         self._code.loops(self.carried, self.stepped)
         self.signature = self._code.signature
