@@ -578,6 +578,10 @@ def on_a_card() -> Iterable[Row]:
     yield ("on a GPU, with another number in src/linkwise/codegen/thresholds.py: python benchmarks/gpu.py",)
 
 
+def gradients_on_a_card() -> Iterable[Row]:
+    yield ("on a GPU, with another number in src/linkwise/codegen/thresholds.py: python benchmarks/gpu.py --gradients",)
+
+
 def loops_on_a_card() -> Iterable[Row]:
     yield ("on a GPU: python benchmarks/gpu.py --loops",)
 
@@ -650,6 +654,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CUDA_THREADS": cuda,
     "CUDA_REGISTERS": cuda,
     "CUDA_ROOM": on_a_card,
+    "CUDA_TURNS_ROOM": gradients_on_a_card,
     "CUDA_AHEAD": on_a_card,
     "CUDA_KEPT": on_a_card,
     "CUDA_KEPT_WITH_ROWS": on_a_card,

@@ -53,10 +53,14 @@ class Links:
     def nv(self) -> int:
         return sum(self.sizes) if self.lift is None else self.lift.nv
 
-    @cached_property
+    @property
     def nodes(self) -> Links:
         """These links with every aggregate of coupled bodies as one node: themselves where no joints are coupled."""
-        return self.lift.gathered(self) if isinstance(self.lift, Coordinates) else self
+        return self if self._gathered is None else self._gathered  # not kept: what holds itself is freed late
+
+    @cached_property
+    def _gathered(self) -> Links | None:
+        return self.lift.gathered(self) if isinstance(self.lift, Coordinates) else None
 
     @property
     def gathering(self) -> Gathering | None:
