@@ -654,7 +654,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "CUDA_THREADS": cuda,
     "CUDA_REGISTERS": cuda,
     "CUDA_ROOM": on_a_card,
-    "CUDA_TURNS_ROOM": gradients_on_a_card,
+    **dict.fromkeys(("CUDA_TURNS_ROOM", "CUDA_TURNS_KEPT", "CUDA_TURNS_SPILL"), gradients_on_a_card),
     "CUDA_AHEAD": on_a_card,
     "CUDA_KEPT": on_a_card,
     "CUDA_KEPT_WITH_ROWS": on_a_card,
