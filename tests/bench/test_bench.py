@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -160,6 +162,13 @@ def test_one_core_and_back(monkeypatch):
         assert before is None or len(os.sched_getaffinity(0)) == 1
     assert "OMP_NUM_THREADS" not in os.environ
     assert before is None or os.sched_getaffinity(0) == before
+
+
+def test_the_peak_is_measured_where_nothing_was_compiled_before():
+    """A process that finds its kernels on disk has not loaded LLVM."""
+    code = "from linkwise.bench.peak import measure_peak; print(measure_peak('float32', repeats=1).fused > 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "True", done.stderr
 
 
 def test_peak_and_rates():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.llvm.sine_cosine import VectorType
-from ..codegen.runtime.engine import host
+from ..codegen.runtime.engine import host, target_machine
 from .runner import Row, seconds_of
 
 _CHAINS = 12  # independent accumulators: more than latency × units, fewer than registers
@@ -103,10 +103,9 @@ done:
 
 
 def _compiled(ir: str) -> Any:
+    machine = target_machine(2)  # first: it loads LLVM, which a process that finds its kernels on disk has not
     import llvmlite.binding as llvm
 
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(cpu=host().cpu, features=host().features, opt=2)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(ir), machine)
     engine.finalize_object()
     function: Any = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(engine.get_function_address("peak"))

@@ -121,7 +121,7 @@ def assembly_is_wanted() -> bool:
     return text != "0"
 
 
-def _target_machine(level: int | None = None) -> Any:
+def target_machine(level: int | None = None) -> Any:
     """A new one each time: an execution engine takes over the one it is given."""
     llvm = _llvm()
     target = llvm.Target.from_default_triple()
@@ -330,7 +330,7 @@ class LoadedByLlvm:
 
     def __init__(self, code: bytes) -> None:
         llvm = _llvm()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
 
@@ -362,7 +362,7 @@ def _object_code(ir: str, passes: int = LLVM_PASSES, level: int | None = None) -
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
     module.verify()
-    machine = _target_machine(level)
+    machine = target_machine(level)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=passes))
     builder.getModulePassManager().run(module, builder)
     code: bytes = machine.emit_object(module)
