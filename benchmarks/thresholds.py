@@ -30,7 +30,7 @@ from linkwise.codegen.llvm import one_state
 from linkwise.codegen.llvm.sine_cosine import VectorType
 from linkwise.codegen.program.frames import normal_forms
 from linkwise.codegen.program.instructions import instructions
-from linkwise.codegen.program.pairs import busy_cycles, waiting_cycles
+from linkwise.codegen.program.paired_blocks import busy_cycles, waiting_cycles
 from linkwise.codegen.program.pieces import pieces
 from linkwise.codegen.program.places import computed_places
 from linkwise.codegen.program.schedule import cycles, lifetimes, traffic

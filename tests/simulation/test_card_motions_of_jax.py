@@ -15,10 +15,10 @@ pytestmark = [needs_compiler, pytest.mark.filterwarnings("ignore::FutureWarning"
 if not hasattr(jax, "ffi"):
     pytest.skip("this JAX has no jax.ffi", allow_module_level=True)
 
-from linkwise.codegen.foreign import jax_calls, jax_frame  # noqa: E402
+from linkwise.codegen.foreign import jax_frame, jax_loops  # noqa: E402
 
 STEPS, STATES = 6, 3
-HANDLER = jax_frame.handler(lambda *given: jax_calls._loop_on_cuda(*given), False)
+HANDLER = jax_frame.handler(lambda *given: jax_loops._loop_on_cuda(*given), False)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def card(monkeypatch, host):
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     monkeypatch.setattr(DeviceRepeat, "run", lambda device, *given: host.run(device, *given))
-    monkeypatch.setattr(jax_calls, "current_device", lambda: 0)
+    monkeypatch.setattr(jax_loops, "current_device", lambda: 0)
     yield
     jax.config.update("jax_enable_x64", before)
 

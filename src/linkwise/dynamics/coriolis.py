@@ -77,10 +77,7 @@ def _of_nodes(
     X_dot = times(links.slope_rates(beta), X)
     turning = [Hd @ x if isinstance(y, int) else Hd @ x + H.mT @ y for Hd, H, x, y in zip(H_dot, links.H, X, X_dot)]
     singly = [rotors[held[0]] if inside is None else None for held, inside in zip(gathering.members, gathering.inside)]
-    spun: list[Any] = [
-        0 if isinstance(y, int) or G is None else x.mT @ (G @ y) for x, y, G in zip(X, X_dot, links.Gamma)
-    ]
-    more = [arrays.total(spun[k] for k in held) for held in gathering.members]
+    more = gathering.rotors_bent(links.Gamma, X, X_dot)
     R, R_hat = composite_inertias(nodes), composite_rates(nodes, gathering.diagonal(M_hat))
     return _matrix(nodes, gathering.spread(turning), R, R_hat, singly, like, more)
 

@@ -276,6 +276,11 @@ class Gathering:
         """X of every body's joint, (..., r of the joint, r of its node)."""
         return self.joint_rows([arrays.eye(len(own), like=q) for own in self.columns])
 
+    def rotors_bent(self, Gamma: Sequence[Array | None], X: list[Array], X_dot: Sequence[Any]) -> list[Any]:
+        """X*ΓẊ of every node, 0 where no coupling bends or nothing is geared to it."""
+        spun: list[Any] = [0 if isinstance(y, int) or G is None else x.mT @ (G @ y) for x, y, G in zip(X, X_dot, Gamma)]
+        return [arrays.total(spun[k] for k in held) for held in self.members]
+
     # --- what bodies have, as what nodes have --------------------------------------------------------
 
     def stacked(self, x: Sequence[Array]) -> list[Array]:

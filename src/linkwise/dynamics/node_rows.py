@@ -139,9 +139,9 @@ def next_row(X: Any, phi: Any, H: Array, g: Array, ports: tuple[int, ...]) -> tu
     return at_ports(moved, H), block, felt
 
 
-def inverse_of(nodes: Links, art: Articulated) -> Array:
-    """𝓜⁻¹ row by row."""
-    x = node_rows(nodes, art)
+def inverse_of(links: Links, art: Articulated) -> Array:
+    """𝓜⁻¹ row by row; the links are those of nodes."""
+    x = node_rows(links, art)
 
     def inboard(W: Any, phi: Any, H: Array, g: Array) -> Any:
         return carried_past(W, phi, H, g), W
@@ -149,7 +149,6 @@ def inverse_of(nodes: Links, art: Articulated) -> Array:
     def outboard(X: Any, *data: Any) -> Any:
         return next_row(X, *data)[:2]
 
-    links = nodes
     W = links.tree.inward_from_each(inboard, x.sent, links.phi, links.H, x.g)
 
     def at_fork(a: int, i: int) -> Any:

@@ -308,13 +308,13 @@ def _runner(
     fixed: dict[str, Any],
     call: Any,
     checked: Callable[..., Any],
-) -> Run | _Parts | _Named | None:
+) -> Run | _Parts | _SingularCall | None:
     """What runs this method with these fixed arguments, and is kept for the next time; None where NumPy must do."""
     parts = call.facts.in_parts
     kernel = compiled_call(robot, call, tuple(found), fixed)
-    run: Run | _Parts | _Named | None = None
+    run: Run | _Parts | _SingularCall | None = None
     if isinstance(kernel, Singular):
-        run = _Named(robot, call, tuple(found), fixed, kernel)
+        run = _SingularCall(robot, call, tuple(found), fixed, kernel)
     elif kernel is not None:
         in_one = kernel is not parts
         run = Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts, fixed)
@@ -339,7 +339,7 @@ class Singular:
             )
 
 
-class _Named:
+class _SingularCall:
     """A method that is singular in every state: NumPy names the joint."""
 
     quick = None

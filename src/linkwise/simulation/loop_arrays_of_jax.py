@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..codegen.cuda.repeats import Turning
-from ..codegen.foreign.jax_calls import call_loop
+from ..codegen.foreign.jax_loops import call_loop
 from ..codegen.program.repeat import Repeated
 from .loop_arrays import AFTER_START, ROWS
 

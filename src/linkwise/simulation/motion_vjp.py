@@ -16,7 +16,7 @@ from .. import array_kinds
 from ..arguments import numbers
 from ..codegen.foreign.calls import run_on
 from ..codegen.foreign.cuda_calls import refuse_other_numbers
-from ..codegen.foreign.function import rows
+from ..codegen.foreign.function import rows, summed_to
 from ..errors import InputError
 from ..robot.calls import refuse_other_than_robot
 from ..robot.robot import Robot
@@ -53,7 +53,7 @@ class Pullback:
                 raise InputError(f"{name} must have shape {(*batch, *shape)}, got {tuple(x.shape)}")
             weights.append(rows(x, 2))
         found = run_on(known.library, known.function.vjp, [*known.arrays, *weights])
-        return self._named([_summed(g, tuple(x.shape)) for g, x in zip(found, known.arrays)])
+        return self._named([summed_to(g, tuple(x.shape)) for g, x in zip(found, known.arrays)])
 
     def _named(self, slopes: list[Any]) -> dict[str, Any]:
         """Gradients in the function's arrays as those in the arguments."""
@@ -66,7 +66,7 @@ class Pullback:
             elif isinstance(given, Mapping):
                 wide = next(rest)
                 parts = [wide[..., 6 * i : 6 * i + 6] for i in range(len(given))]
-                out[name] = {k: _summed(x, tuple(y.shape)) for (k, y), x in zip(given.items(), parts)}
+                out[name] = {k: summed_to(x, tuple(y.shape)) for (k, y), x in zip(given.items(), parts)}
             elif name == "q0" and robot.nq != robot.nv:
                 (out[name],) = run_on(library, unit_function(robot).vjp, [given, next(rest)])
             else:
@@ -169,10 +169,3 @@ def _goes_into(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
         return np.broadcast_shapes(tuple(shape), batch) == batch
     except ValueError:
         return False
-
-
-def _summed(x: Any, shape: tuple[int, ...]) -> Any:
-    """The sum over the batch that an array of this shape was spread to."""
-    x = x.sum(axis=tuple(range(x.ndim - len(shape))))
-    wide = tuple(i for i, n in enumerate(shape) if n == 1 and x.shape[i] != 1)
-    return x.sum(axis=wide, keepdims=True)

@@ -109,10 +109,10 @@ def test_motions_of_jax_hold_so_many(jax, monkeypatch):
 
 
 def test_motions_of_jax_on_cards_hold_so_many_and_programs_hold_theirs(jax, monkeypatch):
-    from linkwise.codegen.foreign import jax_calls
+    from linkwise.codegen.foreign import jax_calls, jax_loops
 
     monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, ""))
-    monkeypatch.setattr(jax_calls, "_LOOPS", Named(3, ""))
+    monkeypatch.setattr(jax_loops, "_LOOPS", Named(3, ""))
     x = jax.numpy.array([0.3])
 
     def program(robot):
@@ -120,9 +120,9 @@ def test_motions_of_jax_on_cards_hold_so_many_and_programs_hold_theirs(jax, monk
         return moved.trace(x).lower(lowering_platforms=("cuda",))
 
     kept = program(pendulum(100))
-    (token,) = jax_calls._LOOPS._last
+    (token,) = jax_loops._LOOPS._last
     assert left(program, 8) <= 3
-    assert token not in jax_calls._LOOPS._last and jax_calls._LOOPS[token].token == token
+    assert token not in jax_loops._LOOPS._last and jax_loops._LOOPS[token].token == token
     del kept
 
 

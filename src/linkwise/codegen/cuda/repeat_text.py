@@ -19,12 +19,7 @@ from ..program.trace import Program
 from ..thresholds import CUDA_ROOM, CUDA_TURNS_ROOM
 from ..thresholds import CUDA_THREADS as THREADS
 from .text import KERNEL, ROWS, STRIDED, DeviceText, padded
-
-_MACROS = """#ifndef LW_EACH_LANE
-#define LW_EACH_LANE(lane) for (unsigned lane = threadIdx.x & 31u, once = 1; once; once = 0)
-#define LW_SHARED(kind, name) extern __shared__ __align__(16) kind name[]
-#endif
-"""
+from .thread_row import LANES_AND_ROOM, copied, strides_of, thread_row
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,16 +74,16 @@ class RepeatText(DeviceText):
         body = [f"    {line}" for line in self._statements(self._at)]
         turn = [line for x in (self._sines(), self._waiting(), body) for line in x]
         functions = self._functions("\n".join(turn))
-        return f"{functions}{_MACROS}{self._head()}{self._around([x.removeprefix('        ') for x in turn])}"
+        return f"{functions}{LANES_AND_ROOM}{self._head()}{self._around([x.removeprefix('        ') for x in turn])}"
 
     def _head(self) -> str:
         number, names = self.number, self._arguments()
         parameters = ["size_t batch", "long long lw_count", "long long lw_every", "long long lw_begins"]
         for name, called in names.items():
             rows = [f"long long lw_rows_{called}"] if name in self.stepped else []
-            parameters += [f"const {number} *__restrict__ {called}", *_strides(called), *rows]
+            parameters += [f"const {number} *__restrict__ {called}", *strides_of(called), *rows]
         for out in self._outputs():
-            parameters += [f"{number} *__restrict__ {out}", *_strides(out), f"long long lw_rows_{out}"]
+            parameters += [f"{number} *__restrict__ {out}", *strides_of(out), f"long long lw_rows_{out}"]
         bounds = f"__launch_bounds__({THREADS}, {self.blocks})"
         return f'extern "C" __global__ void {bounds}\n{KERNEL}({", ".join(parameters)})\n'
 
@@ -96,14 +91,7 @@ class RepeatText(DeviceText):
         """The loop over states and turns: ``turn`` reads lw_‹input› and writes lw_‹output›."""
         number, names, outputs = self.number, self._arguments(), list(self._outputs())
         places, doubled, size = self._places
-        if self._in_shared:
-            shared = [
-                f"LW_SHARED({number}, shared);",
-                f"{number} *const room = shared + (threadIdx.x >> 5) * {32 * size};",
-            ]
-            own = [f"{number} *const lw_row = room + lane * {size};"]
-        else:
-            shared, own = [], [f"{number} lw_row[{size}];"]
+        shared, own = thread_row(number, size, self._in_shared)
         own += [f"{number} *lw_now = lw_row, *lw_next = lw_row + {doubled};"]
         inside: list[str] = []
         for name, called in names.items():
@@ -111,7 +99,7 @@ class RepeatText(DeviceText):
             if name in self.carried:
                 k, n = self.carried[name], self.program.inputs[name]
                 begun = f"lw_now[{places[k]} + j]"
-                own += [_copied(begun, f"({here})[j * lw_within_{called}]", n)]
+                own += [copied(begun, f"({here})[j * lw_within_{called}]", n)]
                 inside += [f"const {number} *const lw_{called} = lw_now + {places[k]};"]
             elif name in self.stepped:
                 own += [f"const {number} *__restrict__ lw_all_{called} = {here};"]
@@ -128,7 +116,7 @@ class RepeatText(DeviceText):
             own.append(f"{number} *lw_to_{out} = {out} + (long long)state * lw_between_{out};")
             at = f"lw_next + {places[k]}" if k in kept else f"lw_row + {doubled + places[k]}"
             inside.append(f"{number} *const lw_{out} = {at};")
-            to = _copied(f"lw_to_{out}[j * lw_within_{out}]", f"lw_{out}[j]", self._numbers[k])
+            to = copied(f"lw_to_{out}[j * lw_within_{out}]", f"lw_{out}[j]", self._numbers[k])
             written += [
                 f"if ({out} && (lw_rows_{out} ? lw_left == 0 : turn + 1 == lw_count)) {{",
                 f"    {to}",
@@ -136,7 +124,7 @@ class RepeatText(DeviceText):
                 "}",
             ]
             if k in kept:
-                start = _copied(f"lw_to_{out}[j * lw_within_{out}]", f"lw_now[{places[k]} + j]", self._numbers[k])
+                start = copied(f"lw_to_{out}[j * lw_within_{out}]", f"lw_now[{places[k]} + j]", self._numbers[k])
                 own += [f"if (lw_begins && {out} && lw_rows_{out}) {{ {start} lw_to_{out} += lw_rows_{out}; }}"]
         swap = f"{{ {number} *const lw_other = lw_now; lw_now = lw_next; lw_next = lw_other; }}"
         loop = [
@@ -174,11 +162,3 @@ def repeat_text(
     found = RepeatText(program, "device", dtype, layouts, carried=carried, stepped=stepped)
     waiting = replace(found, registers=registers, room=min(CUDA_TURNS_ROOM, room))
     return waiting if waiting.warp_bytes else found
-
-
-def _strides(name: str) -> list[str]:
-    return [f"long long lw_between_{name}", f"long long lw_within_{name}"]
-
-
-def _copied(to: str, what: str, n: int) -> str:
-    return f"for (int j = 0; j < {n}; j++) {to} = {what};"

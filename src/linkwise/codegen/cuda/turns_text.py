@@ -23,12 +23,7 @@ from ..thresholds import CUDA_ROOM
 from ..thresholds import CUDA_THREADS as THREADS
 from .random import normal_numbers
 from .text import KERNEL, ROWS, STRIDED, DeviceText, padded
-
-_SHARED = """#ifndef LW_EACH_LANE
-#define LW_EACH_LANE(lane) for (unsigned lane = threadIdx.x & 31u, once = 1; once; once = 0)
-#define LW_SHARED(kind, name) extern __shared__ __align__(16) kind name[]
-#endif
-"""
+from .thread_row import LANES_AND_ROOM, copied, strides_of, thread_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,34 +130,27 @@ class TurnsText:
         text = "\n".join(body)
         random = normal_numbers(self.number) if self.noise else ""
         found = functions_of(self.number, text + random) + random
-        return f"{found}{_SHARED}{self._head()}{self._around(body)}"
+        return f"{found}{LANES_AND_ROOM}{self._head()}{self._around(body)}"
 
     def _head(self) -> str:
         number, t = self.number, self.turns
         parameters = ["size_t batch", "long long steps", "long long every", "long long begun", "double length"]
         for name in (*t.carried, *t.constants):
-            parameters += [f"const {number} *__restrict__ {name}", *_strides(name)]
+            parameters += [f"const {number} *__restrict__ {name}", *strides_of(name)]
         if self.table:
-            parameters += [f"const {number} *__restrict__ table", *_strides("table"), "long long lw_rows_table"]
+            parameters += [f"const {number} *__restrict__ table", *strides_of("table"), "long long lw_rows_table"]
         if self.noise:
             parameters += ["unsigned long long seed", f"const {number} *__restrict__ scale"]
         for name in t.carried:
             out = f"out_{name}"
-            parameters += [f"{number} *__restrict__ {out}", *_strides(out), f"long long lw_rows_{out}"]
+            parameters += [f"{number} *__restrict__ {out}", *strides_of(out), f"long long lw_rows_{out}"]
         bounds = f"__launch_bounds__({THREADS}, {self.blocks})"
         return f'extern "C" __global__ void {bounds}\n{KERNEL}({", ".join(parameters)})\n'
 
     def _around(self, body: list[str]) -> str:
         number, t, row = self.number, self.turns, self._row
         size = row[""]
-        if self._in_shared:
-            shared = [
-                f"LW_SHARED({number}, shared);",
-                f"{number} *const room = shared + (threadIdx.x >> 5) * {32 * size};",
-            ]
-            own = [f"{number} *const lw_row = room + lane * {size};"]
-        else:
-            shared, own = [], [f"{number} lw_row[{size}];"]
+        shared, own = thread_row(number, size, self._in_shared)
         own += [f"{number} *const lw_{name} = lw_row + {at};" for name, at in row.items() if name not in ("", "out")]
         own += [f"(void)lw_{name};" for name in row if name not in ("", "out")]
         for name in t.constants:
@@ -171,7 +159,7 @@ class TurnsText:
                 f"(void)lw_{name}; (void)lw_within_{name};",
             ]
         own += [f"lw_{LENGTH}[0] = ({number})length;"]
-        start = [_copy(f"lw_{name}[j]", f"{name}[(long long)state * lw_between_{name} + j * lw_within_{name}]", n)
+        start = [copied(f"lw_{name}[j]", f"{name}[(long long)state * lw_between_{name} + j * lw_within_{name}]", n)
                  for name, n in t.carried.items()]  # fmt: skip
         places = [
             f"{number} *lw_to_{name} = out_{name} + (long long)state * lw_between_out_{name};" for name in t.carried
@@ -180,7 +168,7 @@ class TurnsText:
             line
             for name, n in t.carried.items()
             for line in (
-                _copy(f"lw_to_{name}[j * lw_within_out_{name}]", f"lw_{name}[j]", n),
+                copied(f"lw_to_{name}[j * lw_within_out_{name}]", f"lw_{name}[j]", n),
                 f"lw_to_{name} += lw_rows_out_{name};",
             )
         ]
@@ -218,7 +206,7 @@ class TurnsText:
         if "tau" in stepped:
             n = stepped["tau"]
             at = "table[(long long)state * lw_between_table + turn * lw_rows_table + j * lw_within_table]"
-            lines.append(_copy("lw_tau[j]", at if self.table else "0", n))
+            lines.append(copied("lw_tau[j]", at if self.table else "0", n))
             if self.noise:
                 lines += [
                     f"for (unsigned block = 0; block < {-(-n // 4)}; block++) {{",
@@ -269,11 +257,3 @@ class TurnsText:
             if name == result(k):
                 return f"lw_row[{self._row['out'] + slot * t.results + i}]"
         return f"lw_{name}[{i} * lw_within_{name}]" if name in t.constants else f"lw_{name}[{i}]"
-
-
-def _strides(name: str) -> list[str]:
-    return [f"long long lw_between_{name}", f"long long lw_within_{name}"]
-
-
-def _copy(to: str, what: str, n: int) -> str:
-    return f"for (int j = 0; j < {n}; j++) {to} = {what};"

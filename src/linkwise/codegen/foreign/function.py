@@ -194,3 +194,10 @@ def rows(x: Any, tail: int) -> Any:
         return x
     shape = tuple(x.shape)
     return x.reshape((*shape[:-tail], math.prod(shape[-tail:])))
+
+
+def summed_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over the batch that an array of this shape was spread to."""
+    x = x.sum(axis=tuple(range(x.ndim - len(shape))))
+    wide = tuple(i for i, n in enumerate(shape) if n == 1 and x.shape[i] != 1)
+    return x.sum(axis=wide, keepdims=True)

@@ -9,7 +9,6 @@ inverted is singular are NaN.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -20,22 +19,17 @@ import numpy as np
 from ...array_kinds import as_arrays
 from ...errors import InputError
 from ...extras import require
-from ..cuda.driver import current_device
 from ..cuda.launch import flat_strides
-from ..cuda.repeats import Turning
-from ..cuda.turns import Lying
-from ..program.repeat import Repeated
-from .function import ArrayFunction
+from .function import ArrayFunction, summed_to
 from .jax_frame import Memory, handler
 from .jax_traced import TracedFunction
 from .named import Named
 
-_TARGET, _LOOP = "linkwise_call", "linkwise_loop"
+_TARGET = "linkwise_call"
 # What programs of XLA name. Those that are compiled here hold what they call. Of those that are exported or loaded, and
 # of what still runs as its program is let go, nobody knows: what was named last is held.
-_EXPORTED = "programs of JAX that were exported or loaded have the 256 functions that were used last"
-_IN_PROGRAMS: Named[ArrayFunction] = Named(256, _EXPORTED)
-_LOOPS: Named[Repeated] = Named(256, _EXPORTED)  # which motions hold, and these are held
+EXPORTED = "programs of JAX that were exported or loaded have the 256 functions that were used last"
+_IN_PROGRAMS: Named[ArrayFunction] = Named(256, EXPORTED)
 
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -138,40 +132,6 @@ def _on_cuda(token: str, inputs: list[Memory], outputs: list[Memory], stream: in
     run_memory(_IN_PROGRAMS[token], inputs, outputs, stream)
 
 
-def call_loop(loop: Repeated, how: Turning, inputs: Sequence[Any], shapes: Sequence[tuple[int, ...] | None]) -> Any:
-    """What is wanted of a loop's outputs on a card, None for the others, as XLA calls it: (rows, n, states) each, or
-    (states, n) for that of the last turn. Inputs that are new at every turn are (turns, n, states) or (turns, n)."""
-    jax = require("jax", "jax", "arrays of JAX")
-    _primitives()  # by which XLA knows the target
-    dtype = inputs[0].dtype
-    wanted = [k for k, shape in enumerate(shapes) if shape is not None]
-    results = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes if shape is not None]
-    said = json.dumps({"loop": _LOOPS.named(loop).token, "how": how, "wanted": wanted})
-    found = iter(jax.ffi.ffi_call(_LOOP, results)(*inputs, said=said))
-    return [None if shape is None else next(found) for shape in shapes]
-
-
-def _loop_on_cuda(said: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
-    known = json.loads(said)
-    loop, how = _LOOPS[known["loop"]], Turning(*known["how"])
-    first = list(loop.signature.inputs).index(next(iter(loop.carried)))
-    given = [_lying(x, name in loop.stepped) for name, x in zip(loop.signature.inputs, inputs)]
-    found: list[Lying | None] = [None] * len(loop.signature.shapes)
-    for k, y in zip(known["wanted"], outputs):
-        found[k] = _lying(y, len(y.shape) == 3).with_rows
-    states = inputs[first].shape[0]
-    loop.on_device.run(states, how, given, found, inputs[0].dtype.name, current_device(), stream)
-
-
-def _lying(x: Memory, stepped: bool) -> Lying:
-    """(n,), (states, n), (turns, n) or (turns, n, states)."""
-    n = x.shape[1] if stepped else x.shape[-1]
-    if not stepped:
-        return Lying(x.address, 0 if len(x.shape) == 1 else n)
-    states = x.shape[2] if len(x.shape) == 3 else 1
-    return Lying(x.address, int(len(x.shape) == 3), states, n * states)
-
-
 class _Primitives:
     """The two primitives, with their rules."""
 
@@ -184,9 +144,6 @@ class _Primitives:
         self._handlers = {"cpu": handler(_on_cpu, False), "CUDA": handler(_on_cuda, True)}  # XLA keeps their addresses
         for platform, function in self._handlers.items() if hasattr(jax, "ffi") else ():
             jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
-        self._loops = handler(_loop_on_cuda, True)
-        if hasattr(jax, "ffi"):
-            jax.ffi.register_ffi_target(_LOOP, jax.ffi.pycapsule(self._loops), platform="CUDA")
 
         self.call: Any = Primitive(_TARGET)
         self.along: Any = Primitive("linkwise_along")
@@ -275,7 +232,7 @@ class _Primitives:
             for w, s in zip(weights, function.signature.shapes)
         ]
         found = self.call.bind(*primals, *flat, function=_registered(function.vjp))
-        sums = [_sum_to(g, s) if undefined(d) else None for g, s, d in zip(found, shapes, directions)]
+        sums = [summed_to(g, s) if undefined(d) else None for g, s, d in zip(found, shapes, directions)]
         return [None] * n + sums
 
     def _batched(self, primitive: Any) -> Any:
@@ -291,13 +248,6 @@ class _Primitives:
             return found, [0] * len(found)
 
         return rule
-
-
-def _sum_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """The sum over the batch that an array of this shape was spread to."""
-    x = x.sum(axis=tuple(range(x.ndim - len(shape))))
-    wide = tuple(i for i, n in enumerate(shape) if n == 1 and x.shape[i] != 1)
-    return x.sum(axis=wide, keepdims=True)
 
 
 @lru_cache(maxsize=1)

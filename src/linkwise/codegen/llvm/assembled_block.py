@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...symbols.scalar import Scalar
 from ..program.instructions import MASKS, Instructions, instructions, is_known
-from ..program.pairs import in_turn, key_count, pays
+from ..program.paired_blocks import in_turn, key_count, pays
 from ..program.places import computed_places, input_starts, output_count
 from ..program.trace import Program
 from .assembly import AHEAD, REGISTERS, Assembly, assembled
@@ -37,7 +37,7 @@ def is_assembled(program: Program, t: VectorType) -> bool:
 
 
 def is_paired(program: Program, t: VectorType) -> bool:
-    """Whether a program becomes code for two blocks of states as well (:mod:`..program.pairs`)."""
+    """Whether a program becomes code for two blocks of states as well (:mod:`..program.paired_blocks`)."""
     return is_assembled(program, t) and t.lanes > 1 and pays(_made(program, t, 1).code)
 
 

@@ -60,10 +60,7 @@ def node_rates(model: Model, links: Links, art: Articulated, beta: list[Array]) 
     Delta = [H.mT @ b for H, b in zip(links.H, beta)]
     moved = [_inside(links, nodes, k, X, own, Delta) for k in range(len(nodes.sizes))]
     N_ring, Delta_in = unzip(moved, 2)
-    spun: list[Any] = [
-        0 if isinstance(y, int) or G is None else x.mT @ (G @ y) for x, y, G in zip(X, X_dot, links.Gamma)
-    ]
-    Gamma_half = [arrays.total(spun[k] for k in held) for held in gathering.members]
+    Gamma_half = gathering.rotors_bent(links.Gamma, X, X_dot)
 
     def step(gathered: Any, phi: Any, H: Array, P: Any, D_inverse: Array, G: Array, *rest: Any) -> Any:
         N_ring, Delta, Gamma_half = rest

@@ -1,13 +1,16 @@
 """Code for two blocks of states at a time gives what that for one block gives, to the last digit."""
 
+import pickle
+
 import numpy as np
 import pytest
 from kernel_calls import SIGNATURES, arguments, as_tuple
 
 import linkwise as lw
 from linkwise.codegen import thresholds
+from linkwise.codegen.llvm.assembled_block import is_paired
 from linkwise.codegen.program.instructions import instructions
-from linkwise.codegen.program.pairs import in_turn, key_count, pays
+from linkwise.codegen.program.paired_blocks import in_turn, key_count, pays
 from linkwise.codegen.program.places import computed_places
 from linkwise.codegen.program.trace import trace
 from linkwise.codegen.runtime import engine
@@ -122,6 +125,27 @@ def test_a_guard_of_either_block_is_heard(state, dtype, always, monkeypatch):
     (found,), sound = assert_same(program, [np.ones((36, 3), dtype), own], monkeypatch)
     assert not sound
     assert np.isnan(found[state]).all() and np.isfinite(np.delete(found, state, 0)).all()
+
+
+def test_every_way_in_gives_the_same(tmp_path, monkeypatch, rng):
+    """Threads, bound arrays, a result in the place of an input, a pickled kernel, code from the disk, the method."""
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    robot = lw.load("panda")
+    given = arguments(robot, SIGNATURES["forward_dynamics"], (4096 + 13,), rng)
+    kernel = robot.compile("forward_dynamics")
+    assert is_paired(kernel.program, engine.host().vector(np.dtype(float)))
+    right = np.concatenate([kernel(*(x[i : i + 8] for x in given), threads=1) for i in range(0, 4109, 8)])
+    again = lw.load("panda").compile("forward_dynamics")  # what the first left on disk
+    for found in (kernel, again, pickle.loads(pickle.dumps(kernel))):
+        for threads in (None, 1, 2):
+            np.testing.assert_array_equal(found(*given, threads=threads), right)
+    out = np.empty_like(right)
+    assert kernel.bind(*given, out=out)()
+    np.testing.assert_array_equal(out, right)
+    np.testing.assert_array_equal(robot.forward_dynamics(*given, target="cpu"), right)
+    tau = given[2].copy()
+    kernel(given[0], given[1], tau, out=tau, threads=1)
+    np.testing.assert_array_equal(tau, right)
 
 
 def test_instructions_of_one_block_know_nothing_of_the_other(always):
