@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,8 @@ def simulate_vjp(
     asked = Asked(controller, known.get("tau"), pushed, parameters=known.get("parameters"), threads=threads)
     arrays = arrays_of(known["q0"], known["v0"], known.get("tau"), pushed, known.get("parameters"))
     made = ready(robot, library, arrays, settings, count, asked)
-    return made.motion(), Pullback(made, known)
+    own = replace(made, arrays=[x.copy() for x in made.arrays])  # apart from what the motion records
+    return made.motion(), Pullback(own, known)
 
 
 def _refuse_without_adjoint(method: Any) -> None:
