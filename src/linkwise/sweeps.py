@@ -310,8 +310,12 @@ class BodyTree(Tree):
 
 
 def added(a: Any, b: Any) -> Any:
-    """The sum of what two children pass, each a value or a tuple of them."""
-    return tuple(added(x, y) for x, y in zip(a, b)) if isinstance(a, tuple) else a + b
+    """The sum of what two children pass, each a value or a tuple of them, or the integer 0, which is nothing."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(added(x, y) for x, y in zip(a, b))
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return a if isinstance(a, tuple) else b
+    return a + b
 
 
 @overload

@@ -49,8 +49,11 @@ def tip_transform(model: Model, links: Links, frame: Any, axes: str = "world") -
     if axes == "local":
         return body, placed
     R = arrays.eye(3, like=links.q)
-    for k in model.path(body):
-        R = R @ links.phi[k].R
+    if not links.tree.has_single_bodies:  # no path is known in loops
+        R = body_poses(links)[body].R if body >= 0 else R
+    else:
+        for k in links.tree.path(body):
+            R = R @ links.phi[k].R
     return body, Transform(arrays.transpose(R), placed.l)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..aggregates import AtPorts, at_interface, come_in, without_port
+from ..aggregates import at_interface, come_in, without_port
 from ..arrays import Array
 from ..model.model import Model
 from ..spatial import congruence
@@ -27,7 +27,7 @@ from .articulated import matrix_of, riccati_step
 from .hybrid import given_nodes, hybrid_sweeps
 from .kinematics import tip_transform
 from .links import Links, evaluate
-from .node_rows import at_ports, member_map, on_member
+from .node_rows import at_ports, carried_past, member_map, on_member
 
 
 def disturbance_map(model: Model, q: Array, driven: Iterable[int]) -> Array:
@@ -41,19 +41,54 @@ def disturbance_map(model: Model, q: Array, driven: Iterable[int]) -> Array:
 
 
 def generalized_jacobian(model: Model, q: Array, frame: Any, driven: Iterable[int]) -> Array:
-    """J_S = J_a + J_p S (..., 6, n_a), world axes: what the outward sweep carries to the frame."""
+    """J_S = J_a + J_p S (..., 6, n_a), world axes, row by row in O(n).
+
+    J_S*f = J_a*f − 𝓜_ap θ̈_p is what holds the driven joints, less its sign, while a force f at the frame makes the
+    passive ones accelerate by θ̈_p = 𝓜_pp⁻¹J_p*f: forces go inward through passive joints as they do where all are, and
+    through driven ones as through rigid links.
+    """
     bodies = evaluate(model, q)
     body, tip = tip_transform(model, bodies, frame)
     driven = sorted(driven)
+    columns = degrees_of(model, driven)
     if body < 0:
-        return arrays.zeros((6, len(degrees_of(model, driven))), like=q)
+        return arrays.zeros((6, len(columns)), like=q)
     links = bodies.nodes
-    _, motions = _responses(model, links, driven, body)
-    moved = motions[links.node(body)]
-    if isinstance(moved, AtPorts) and links.gathering is not None:
-        moved = moved.held[links.gathering.node_of[body][1]]
-    out: Array = tip.T @ moved
-    return out
+    given = given_nodes(model, links, set(driven), "a generalised Jacobian")
+    node, member = (body, 0) if links.gathering is None else links.gathering.node_of[body]
+    pushed: list[Any] = [0] * len(links.tree)
+    pushed[node] = at_ports({member: tip @ arrays.eye(6, like=q)}, links.H[node])
+
+    def inward(gathered: Any, phi: Any, H: Array, M: Any, Gamma: Any, s: Any, *rest: Any) -> Any:
+        name, carried, own, is_given = rest
+        P, W = gathered[0] + matrix_of(M), gathered[1] + own
+        onward = 0 if isinstance(W, int) else phi @ W
+        if is_given:
+            return (congruence(phi, P), onward), (P, W, None, None)
+        _, _, D_inverse, G, P_plus = riccati_step(P, H, Gamma, s, name, carried)
+        g = without_port(phi) @ G
+        if isinstance(W, int):
+            return (congruence(phi, P_plus), 0), (None, 0, arrays.zeros((H.shape[-2], 6), like=q), g)
+        return (congruence(phi, P_plus), carried_past(W, phi, H, g)), (None, W, D_inverse @ (H @ W), g)
+
+    own = (links.phi, links.H, links.M, links.Gamma, links.s, links.names, links.carried)
+    P, W, nu, g = unzip(links.tree.inward(inward, (0, 0), *own, pushed, given), 4)
+
+    def outward(outer: Any, phi: Any, H: Array, s: Any, P: Any, W: Any, nu: Any, g: Any, ports: Any) -> Any:
+        inner, felt = at_interface(phi, outer[0])
+        if g is None:
+            alpha = phi.T @ outer[0]
+            f = -(P @ alpha) if isinstance(W, int) else W - P @ alpha
+            row = H @ f if s is None else H @ f - s.mT @ alpha
+            return at_ports({t: on_member(inner, t, felt) for t in ports}, H), row
+        beta_dot = nu - g.mT @ felt
+        moved = {t: on_member(inner, t, felt) + member_map(H, t) @ beta_dot for t in ports}
+        return at_ports(moved, H), 0.0 * beta_dot
+
+    start = (arrays.zeros((6, 6), like=q), None)
+    rows = unzip(links.tree.outward(outward, start, links.phi, links.H, links.s, P, W, nu, g, links.ports), 2)[1]
+    J: Array = links.join_columns([arrays.transpose(row) for row in rows], 6)
+    return J[..., columns]
 
 
 def degrees_of(model: Model, joints: Iterable[int]) -> list[int]:

@@ -13,6 +13,7 @@ from ..dynamics.forward import articulated_body as forward
 from ..dynamics.linearized import frames as linearized_frames
 from ..dynamics.linearized import inertial_parameters as parameters
 from ..dynamics.linearized import models as linear
+from ..dynamics.linearized import operational as linearized_operational
 from ..dynamics.linearized import placements
 from ..model.model import Model
 from .calls import Calls, as_frames, choose
@@ -302,12 +303,12 @@ class Linearized(Calls):
     @compiled(q="nq", loops=ONE_DERIVATIVE)
     def operational_compliance_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ⁻¹/∂q (tangent), (..., 6e, 6e, nv), world axes."""
-        return self._call(linearized_frames.compliance_derivative, 3, q, as_frames(frame))
+        return self._call(linearized_operational.compliance_derivative, 3, q, as_frames(frame))
 
     @compiled(q="nq", loops=ONE_DERIVATIVE)
     def operational_inertia_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ/∂q (tangent), (..., 6e, 6e, nv), world axes."""
-        return self._call(linearized_frames.inertia_derivative, 3, q, as_frames(frame))
+        return self._call(linearized_operational.inertia_derivative, 3, q, as_frames(frame))
 
     # --- inertial parameters -------------------------------------------------------------------------
 

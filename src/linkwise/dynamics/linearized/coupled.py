@@ -16,10 +16,10 @@ from ...arrays import Array
 from ..coupled_links import Lift, Slopes, adjoint_times, times
 from .inverse import adjoint_1, algorithm_1, algorithm_2
 from .over_nodes import over_nodes
-from .variations import Motion
+from .variations import Motion, Moving
 
 
-def _bends(m: Motion) -> tuple[Slopes, Slopes]:
+def _bends(m: Moving) -> tuple[Slopes, Slopes]:
     """Ẋ and Ẍ along the motion; nothing where X is constant."""
     lift = m.links.lift
     if not isinstance(lift, Lift):
@@ -68,7 +68,7 @@ def inverse_matrices(m: Motion) -> tuple[Array, Array, Array]:
     return algorithm_2(over.motion, over.variations, script_F=over.script_F)
 
 
-def bent_columns(m: Motion, J: list[Array], dv: list[Array], dq: list[Array]) -> tuple[list[Array], list[Array]]:
+def bent_columns(m: Moving, J: list[Array], dv: list[Array], dq: list[Array]) -> tuple[list[Array], list[Array]]:
     """The derivatives (dv, dq) of a frame's acceleration by all joints, with what Ẋ and Ẍ add: 2JẊ and A_vẊ + JẌ."""
     first, second = _bends(m)
     dv, dq, slopes = list(dv), list(dq), list(dv)

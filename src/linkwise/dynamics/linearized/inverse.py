@@ -16,7 +16,7 @@ from ...sweeps import unzip
 from ..inertia_rate import InertiaRate, composite_rates
 from ..inverse import composite_inertias
 from ..links import Links, wider
-from .variations import JointVariation, Motion, joint_variation, joint_variations, turned_forces
+from .variations import JointVariation, Motion, Moving, joint_variation, joint_variations, turned_forces
 
 # --- along a direction -------------------------------------------------------------------------------
 
@@ -251,6 +251,6 @@ def _step_inboard(columns: Array, phi: Transform, H: Array, x: JointVariation) -
     return phi @ columns, (H @ X, H @ X_A, H @ X_B, A_flipped, B_flipped)
 
 
-def like(m: Motion) -> Array:
+def like(m: Moving) -> Array:
     """An array with the batch shape of the whole state, for results that may be zero."""
     return wider(m.links.q, *(x[..., 0] for x in (*m.rates.beta, *m.beta_dot)))

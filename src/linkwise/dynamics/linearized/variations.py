@@ -40,8 +40,8 @@ class JointVariation:
 
 
 @dataclass(frozen=True, eq=False)
-class Velocities:
-    """What depends on q and v alone: V⁺, V, Ψ̇, a = Ψ̇β (+ the map's own turning), M̂."""
+class Turning:
+    """What of q and v frames show: V⁺, V, Ψ̇, and a = Ψ̇β (+ the map's own turning)."""
 
     placed: Placed
     beta: list[Array]
@@ -49,43 +49,56 @@ class Velocities:
     V: list[Array]
     Psi_dot: list[Array]
     a: list[Array]
-    M_hat: list[InertiaRate]
-    momenta: list[Any]  # what rotors on body k add to its momentum, a moment (..., 3, 1), or 0
-    turning: list[Any]  # u(k) = S[V(p)]s(k) in k's frame, (..., 6, 1), where joint k has a spinning rotor, else None
     partials: list[Any]  # (∂H*/∂q_i, ∂²H*/∂q_i∂q_j) in the frames of ``placed``, or None
-    springs: list[Any]  # what springs and dampers ask of joint k, (..., r, 1), or None
-    softness: list[Any]  # and how that changes: (K, d), (..., r, r) each or None, per δq and δβ; or None
 
     @property
     def links(self) -> Links:
         return self.placed.links
 
 
+@dataclass(frozen=True, eq=False)
+class Velocities(Turning):
+    """What depends on q and v alone, with what it asks of forces: M̂, rotors and springs."""
+
+    M_hat: list[InertiaRate]
+    momenta: list[Any]  # what rotors on body k add to its momentum, a moment (..., 3, 1), or 0
+    turning: list[Any]  # u(k) = S[V(p)]s(k) in k's frame, (..., 6, 1), where joint k has a spinning rotor, else None
+    springs: list[Any]  # what springs and dampers ask of joint k, (..., r, 1), or None
+    softness: list[Any]  # and how that changes: (K, d), (..., r, r) each or None, per δq and δβ; or None
+
+
 def velocity_terms(model: Model, placed: Placed, v: Array) -> Velocities:
     """V and everything that follows from it and H."""
-    rates = velocity_terms_of(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.tree))])
+    rates = _with_forces(turning_terms(model, placed, v))
     links, beta = rates.links, rates.beta
     return replace(rates, springs=springs.forces(model, links, beta), softness=springs.slopes(model, links))
 
 
 def velocity_terms_of(placed: Placed, v: Array, partials: list[Any]) -> Velocities:
     """The same for links that need no model and have no springs; ``partials`` are of maps that are not constant."""
+    return _with_forces(_turning(placed, v, partials))
+
+
+def turning_terms(model: Model, placed: Placed, v: Array) -> Turning:
+    """What frames show of q and v."""
+    return _turning(placed, v, [_map_partials(model, placed, k) for k in range(len(placed.links.tree))])
+
+
+def _turning(placed: Placed, v: Array, partials: list[Any]) -> Turning:
     links = placed.links
     beta = links.split(v)
     V = velocities(links, beta)
     V_plus = carried_outward(links, V, at_rest(links.q))
     Psi_dot = [cross_motion(Vp, H.mT) for Vp, H in zip(V_plus, links.H)]
     a = [P @ b if d is None else P @ b + _map_rate(d, b) for P, b, d in zip(Psi_dot, beta, partials)]
-    momenta, turning = _rotors(links, V_plus, beta)
-    M_hat = [inertia_rate(M, x).with_rotors(h) for M, x, h in zip(links.M, V, momenta)]
-    none = [None] * len(beta)
-    return Velocities(placed, beta, V_plus, V, Psi_dot, a, M_hat, momenta, turning, partials, none, none)
+    return Turning(placed, beta, V_plus, V, Psi_dot, a, partials)
 
 
-def without_springs(rates: Velocities) -> Velocities:
-    """The bodies alone, as if no joint had a spring or a damper."""
-    none = [None] * len(rates.springs)
-    return replace(rates, springs=none, softness=none)
+def _with_forces(x: Turning) -> Velocities:
+    momenta, turning = _rotors(x.links, x.V_plus, x.beta)
+    M_hat = [inertia_rate(M, V).with_rotors(h) for M, V, h in zip(x.links.M, x.V, momenta)]
+    none = [None] * len(x.beta)
+    return Velocities(**vars(x), M_hat=M_hat, momenta=momenta, turning=turning, springs=none, softness=none)
 
 
 def _map_partials(model: Model, placed: Placed, k: int) -> Any:
@@ -113,19 +126,32 @@ def _rotors(links: Links, V_plus: list[Array], beta: list[Array]) -> tuple[list[
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
-    """A state with accelerations: α⁺, α, the link forces f, and the variation columns of every joint."""
+class Moving:
+    """A state with accelerations: α⁺ and α, from which the variation columns of every joint are."""
 
-    rates: Velocities
+    rates: Turning
     beta_dot: list[Array]
     alpha_plus: list[Array]
     alpha: list[Array]
-    f: list[Array]
-    T: list[Array]  # the joint forces that go with this motion
 
     @property
     def links(self) -> Links:
         return self.rates.links
+
+
+@dataclass(frozen=True, eq=False)
+class Motion(Moving):
+    """The same with the link forces f."""
+
+    rates: Velocities
+    f: list[Array]
+    T: list[Array]  # the joint forces that go with this motion
+
+
+def moving(rates: Turning, beta_dot: list[Array], base: Array) -> Moving:
+    """α outward, from the base's acceleration."""
+    alpha = accelerations(rates.links, beta_dot, rates.a, base)
+    return Moving(rates, beta_dot, carried_outward(rates.links, alpha, base), alpha)
 
 
 def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | None, base: Array) -> Motion:
@@ -133,11 +159,9 @@ def motion(rates: Velocities, beta_dot: list[Array], external: list[Array] | Non
 
     ``external`` holds the forces on the bodies in the frames of ``rates.placed``.
     """
-    links = rates.links
-    alpha = accelerations(links, beta_dot, rates.a, base)
-    alpha_plus = carried_outward(links, alpha, base)
-    T, f = forces_of_motion(links, beta_dot, alpha, alpha_plus, inertia_forces_of_velocity(rates, external))
-    return Motion(rates, beta_dot, alpha_plus, alpha, f, springs.added(T, rates.springs))
+    m = moving(rates, beta_dot, base)
+    T, f = forces_of_motion(m.links, beta_dot, m.alpha, m.alpha_plus, inertia_forces_of_velocity(rates, external))
+    return Motion(rates, beta_dot, m.alpha_plus, m.alpha, f, springs.added(T, rates.springs))
 
 
 def inertia_forces_of_velocity(rates: Velocities, external: list[Array] | None) -> list[Array]:
@@ -155,12 +179,12 @@ def _gyroscopic(x: Array, momentum: Any, V: Array) -> Array:
     return x + arrays.concatenate([moment, moment * 0.0], axis=-2)
 
 
-def joint_variations(m: Motion) -> list[JointVariation]:
+def joint_variations(m: Moving) -> list[JointVariation]:
     """Ψ̇, Ḣ* + Ψ̇ and Ψ̈ of every joint (LD Algorithm 1, Step 1; math notes III.4)."""
     return [joint_variation(m, k) for k in range(len(m.alpha))]
 
 
-def joint_variation(m: Motion, k: int) -> JointVariation:
+def joint_variation(m: Moving, k: int) -> JointVariation:
     """The columns of one joint."""
     r, H_star = m.rates, m.links.H[k].mT
     V_plus, V, Psi_dot = r.V_plus[k], r.V[k], r.Psi_dot[k]
