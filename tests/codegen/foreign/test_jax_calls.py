@@ -173,6 +173,13 @@ def test_code_for_arrays_of_jax_is_made_once_for_each_way_of_asking(monkeypatch)
     assert len(compiled) == 2
 
 
+def test_the_quick_way_is_there_too_where_a_robot_was_traced_first():
+    robot, q = lw.load("double_pendulum"), jax.numpy.zeros((3, 2))
+    jax.jit(robot.gravity_force)(q)
+    (answer,) = [x for x in robot._code._kept.values() if isinstance(x, foreign_calls.Answer)]
+    assert answer._quick([q]) is not None and answer._quick([np.zeros((3, 2))]) is None
+
+
 def test_arrays_in_memory_have_a_quick_way_with_the_same_answers():
     """As the call that is traced: numbers, precision, errors; kernels that tensors came to first, too."""
     robot = lw.load("double_pendulum")

@@ -225,9 +225,9 @@ def test_graphs_that_torch_kept_on_disk_have_their_gradients(torch, tmp_path):
         pytest.skip("this PyTorch keeps no such graphs")
 
 
-def robot_and_its_sum(jax):
+def robot_and_its_sum(jax, number=100):
     """A program with two calls, one of them a derivative."""
-    robot = pendulum(100)
+    robot = pendulum(number)
     return robot, jax.jit(lambda q: robot.gravity_force(q) + jax.grad(lambda q: robot.gravity_force(q).sum())(q))
 
 
@@ -258,7 +258,7 @@ def test_a_program_of_jax_whose_function_is_of_another_process_says_so(jax, monk
     from linkwise.codegen.foreign import jax_calls
 
     kept = pytest.importorskip("jax.experimental.serialize_executable")
-    robot, program = robot_and_its_sum(jax)
+    robot, program = robot_and_its_sum(jax, 101)  # which XLA has not called before
     x = jax.numpy.array([0.3])
     written = kept.serialize(program.lower(x).compile())
     monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(3, "only 3 are held"))

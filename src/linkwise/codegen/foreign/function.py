@@ -19,6 +19,7 @@ from ...symbols.scalar import Scalar
 from ..cuda.launch import DeviceFunction
 from ..cuda.loops import DeviceLoops
 from ..program.signature import Signature
+from ..runtime.engine import MachineCode
 from ..runtime.kernel import Kernel
 from ..runtime.rolled_kernel import RolledKernel
 from .calls import at_once_for_torch
@@ -74,6 +75,10 @@ class ArrayFunction:
         """The outputs written into these arrays; where a matrix that is inverted is singular, NaN."""
         for y, x in zip(outputs, self.run(arrays)):
             y[...] = x
+
+    def machine_code(self, dtype: Any) -> MachineCode | None:
+        """The code that :meth:`run_into` runs on such numbers, where it does nothing else."""
+        return None
 
     def run_on_card(self, tensors: Sequence[Any]) -> list[Any]:
         """The outputs of PyTorch's tensors on a card, without gradients."""
@@ -145,6 +150,9 @@ class Function(ArrayFunction):
 
     def run_into(self, arrays: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         self.kernel.run(arrays, out=outputs[0] if self.signature.single else outputs)
+
+    def machine_code(self, dtype: Any) -> MachineCode:
+        return self.kernel.code(dtype)
 
     @cached_property
     def is_constant(self) -> bool:

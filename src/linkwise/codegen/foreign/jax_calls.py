@@ -21,6 +21,7 @@ from ...errors import InputError
 from ...extras import require
 from ..cuda.launch import flat_strides
 from .function import ArrayFunction, summed_to
+from .jax_entry import XlaEntry, may_be
 from .jax_frame import Memory, handler
 from .jax_traced import TracedFunction
 from .named import Named
@@ -29,7 +30,8 @@ _TARGET = "linkwise_call"
 # What programs of XLA name. Those that are compiled here hold what they call. Of those that are exported or loaded, and
 # of what still runs as its program is let go, nobody knows: what was named last is held.
 EXPORTED = "programs of JAX that were exported or loaded have the 256 functions that were used last"
-_IN_PROGRAMS: Named[ArrayFunction] = Named(256, EXPORTED)
+_IN_PROGRAMS: Named[ArrayFunction] = Named(256, EXPORTED, lambda token: _entry is not None and _entry.take_used(token))
+_entry: XlaEntry | None = None  # by which XLA calls machine code, once there are the primitives
 
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -56,7 +58,9 @@ def quick(function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:
         return None
     if not hasattr(jax, "ffi") or isinstance(function, TracedFunction) or function.made_of_loops is not None:
         return None
-    held, config, result = type(jax.numpy.zeros(())), jax.config, function.signature.result
+    with jax.ensure_compile_time_eval():  # JAX may be tracing where this is made
+        held = type(jax.numpy.zeros(()))
+    config, result = jax.config, function.signature.result
     known: set[tuple[tuple[int, ...], ...]] = set()  # shapes that fit
     count, tails = len(function.sizes), function.signature.shapes
 
@@ -124,6 +128,18 @@ def _on_cpu(token: str, inputs: list[Memory], outputs: list[Memory], stream: int
     results = [y.on_cpu() for y in outputs]
     if all(math.prod(y.shape[: len(y.shape) - len(s)]) for y, s in zip(outputs, function.signature.shapes)):
         function.run_into([x.on_cpu() for x in inputs], results)
+        if _entry is not None:
+            _entry.offer(token, function, inputs[0].dtype.name)
+
+
+def _cpu_handler() -> Any:
+    """The handler in machine code, which hands what it does not do to the one in Python; or this one alone."""
+    global _entry
+    in_python = handler(_on_cpu, False)
+    if not may_be():
+        return in_python
+    _entry = XlaEntry(in_python)
+    return _entry.handler
 
 
 def _on_cuda(token: str, inputs: list[Memory], outputs: list[Memory], stream: int) -> None:
@@ -141,8 +157,9 @@ class _Primitives:
 
         self._jax: Any = jax
         self._ad: Any = ad
-        self._handlers = {"cpu": handler(_on_cpu, False), "CUDA": handler(_on_cuda, True)}  # XLA keeps their addresses
-        for platform, function in self._handlers.items() if hasattr(jax, "ffi") else ():
+        # XLA keeps their addresses.
+        self._handlers = {"cpu": _cpu_handler(), "CUDA": handler(_on_cuda, True)} if hasattr(jax, "ffi") else {}
+        for platform, function in self._handlers.items():
             jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
 
         self.call: Any = Primitive(_TARGET)

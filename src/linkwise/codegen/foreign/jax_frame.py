@@ -107,9 +107,10 @@ def handler(run: Run, on_device: bool) -> Any:
         if frame.extension:
             extension = _Extension.from_address(frame.extension)
             if extension.type == _METADATA:
-                known = frame.api.contents.version if frame.api else None
+                theirs = frame.api.contents.version if frame.api else None
                 version = extension.metadata.contents.version
-                version.major, version.minor = (0, 1) if known is None else (known.major, known.minor)
+                # Frames of another major version cannot be read: XLA refuses a handler that says so.
+                version.major, version.minor = 0, theirs.minor if theirs is not None and not theirs.major else 1
                 extension.metadata.contents.traits = 0
                 return None
         if frame.stage != _EXECUTE:

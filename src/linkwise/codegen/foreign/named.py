@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
@@ -26,8 +27,9 @@ class Named(Generic[F]):
     Equal robots have equal tokens, and share what was named first; when that is gone, what was named next.
     """
 
-    def __init__(self, most: int, held: str) -> None:
-        self._most, self._held = most, held
+    def __init__(self, most: int, held: str, take_used: Callable[[str], bool] = lambda token: False) -> None:
+        """``take_used`` says of a token whether something was used under it, past this, since it was asked."""
+        self._most, self._held, self._take_used = most, held, take_used
         self._all: WeakValueDictionary[str, F] = WeakValueDictionary()
         self._twins: WeakSet[F] = WeakSet()  # of what was named before them
         self._last: OrderedDict[str, F] = OrderedDict()
@@ -62,11 +64,21 @@ class Named(Generic[F]):
         )
 
     def _used(self, token: str, function: F) -> F:
-        gone = []  # after the lock, for the last of someone's may go with them
         with self._lock:
             self._all.setdefault(token, function)
             self._last[token] = function
             self._last.move_to_end(token)
-            while len(self._last) > self._most:
-                gone.append(self._last.popitem(last=False))
+            gone = self._too_many()
+        del gone  # after the lock, for the last of someone's may go with them
         return function
+
+    def _too_many(self) -> list[F]:
+        """Those that are held no longer: what was used past this counts as used now."""
+        if len(self._last) <= self._most:
+            return []
+        *others, newest = self._last
+        for token in others:
+            if self._take_used(token):
+                self._last.move_to_end(token)
+        self._last.move_to_end(newest)
+        return [self._last.popitem(last=False)[1] for _ in range(len(self._last) - self._most)]

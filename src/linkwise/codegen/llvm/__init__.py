@@ -2,6 +2,6 @@
 
 ``module`` has the frame around any kernel, ``straight_line`` its values line by line, ``sine_cosine`` the one
 function that is long; ``tiles`` and ``streaming_stores`` move states in and out, ``repeat`` loops over steps, and
-``python_entry`` is the way in for one state; ``counted_loops`` writes loops. Rolled programs: ``rolled``,
-``rolled_body``, ``rolled_walks``.
+``python_entry`` and ``xla_entry`` are the ways in from Python and from XLA; ``counted_loops`` writes loops. Rolled
+programs: ``rolled``, ``rolled_body``, ``rolled_walks``.
 """

@@ -166,10 +166,12 @@ class MachineCode:
     spare: list[Workspace] = field(default_factory=list)  # workspaces not in use
     pace: Pace = field(default_factory=Pace)
     _linked: Any = None  # owns the code; the function dies with it
+    _tables: dict[str, np.ndarray] = field(default_factory=dict)  # which it reads
 
-    def set_pointer(self, name: str, address: int) -> None:
-        """Tell the code where a table is."""
-        ctypes.c_void_p.from_address(self._linked.address(name)).value = address
+    def set_table(self, name: str, table: np.ndarray) -> None:
+        """Tell the code where a table is, which stays as long as it."""
+        self._tables[name] = table
+        ctypes.c_void_p.from_address(self._linked.address(name)).value = table.ctypes.data
 
     @property
     def scratch_step(self) -> int:

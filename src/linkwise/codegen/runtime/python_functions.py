@@ -16,7 +16,7 @@ from ..llvm.python_entry import W
 from ..program.signature import Signature
 from ..thresholds import POOLED_BYTES
 from .array_layout import array_new
-from .engine import MachineCode
+from .engine import MachineCode, Pace
 from .result_memory import result_memory
 from .shared_code import shared_code
 from .team import team
@@ -99,7 +99,7 @@ def entry_function(
         "one": code.one if scalar else 0,
         "scratch": memory.scratch_address,
         "busy": memory.table_address,
-        "most": code.pace.most if helping is None else np.iinfo(np.int64).max,
+        "most": np.iinfo(np.int64).max,
         "team": 0 if helping is None else helping.address,
         "batch": 0 if helping is None else helping.batch_address,
         "scratch_step": code.scratch_step,
@@ -118,9 +118,7 @@ def entry_function(
         words[W[word]] = value
     words.what = fallback
     if helping is None:
-        code.pace.followers.append(_Most(weakref.ref(words)))
-        if usable_cores() == 1:
-            words[W["most"]] = np.iinfo(np.int64).max
+        MostStates(words, W["most"]).follow(code.pace)
     # The first line tells inspect.signature and help what it takes.
     about = "Plain float64 arrays, one state or many; all else goes the checked way."
     doc = f"{name}({', '.join((*signature.inputs, '/'))})\n--\n\n{about}"
@@ -144,16 +142,21 @@ def _described(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> _
     return np.array(found, dtype=np.int64).view(_Words)
 
 
-class _Most:
-    """Tells an entry the most states that it may do alone, as long as it is there."""
+class MostStates:
+    """Tells an entry the most states that it may do alone, as long as its words are there."""
 
-    def __init__(self, words: weakref.ref[_Words]) -> None:
-        self._words = words
+    def __init__(self, words: np.ndarray, place: int) -> None:
+        self._words, self._place = weakref.ref(words), place
+
+    def follow(self, pace: Pace) -> None:
+        """The most there is now, and whatever it becomes."""
+        pace.followers.append(self)
+        self(pace.most)
 
     def __call__(self, most: int) -> None:
         words = self._words()
         if words is not None:
-            words[W["most"]] = np.iinfo(np.int64).max if usable_cores() == 1 else most
+            words[self._place] = np.iinfo(np.int64).max if usable_cores() == 1 else most
 
 
 def bound_function(code: MachineCode, name: str, count: int, work: Any, table: list[int], keep: Any) -> Any:

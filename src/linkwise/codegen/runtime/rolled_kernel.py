@@ -69,7 +69,6 @@ class RolledKernel(Kernel):
 
     def _fill(self, integers: np.ndarray, numbers: np.ndarray) -> None:
         self._integers, self._numbers = integers, numbers
-        self._kept: list[np.ndarray] = []
 
     @cached_property
     def loops(self) -> RolledProgram:
@@ -150,10 +149,8 @@ class RolledKernel(Kernel):
         name = precision(dtype)
         if name not in self._codes:
             code = super().code(dtype)
-            numbers = np.ascontiguousarray(self._numbers, dtype=dtype)
-            self._kept += [numbers]
-            code.set_pointer("lw_integers", self._integers.ctypes.data)
-            code.set_pointer("lw_numbers", numbers.ctypes.data)
+            code.set_table("lw_integers", self._integers)
+            code.set_table("lw_numbers", np.ascontiguousarray(self._numbers, dtype=dtype))
         return self._codes[name]
 
     def _remember(self) -> None:
