@@ -33,9 +33,8 @@ def rolled_ir(program: RolledProgram, t: VectorType) -> str:
     signature = program.signature
     parts = [declarations([t]), sincos_ir(t)]
     parts += [f"@{name} = global ptr null" for name in ("lw_integers", "lw_numbers")]
-    parts.append(
-        f"@lw_scratch_bytes = constant i64 {scratch_vectors(program, t.lanes) * t.lanes * t.size}\n{streaming_head(t)}"
-    )
+    scratch = scratch_vectors(program, max(t.alignment // 8, 1)) * t.alignment  # in every precision as much
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch}\n{streaming_head(t)}")
     parts += [transpose_in(t, n, k) for k, n in enumerate(signature.inputs.values())]
     start = 0
     for k, shape in enumerate(signature.shapes):

@@ -86,7 +86,10 @@ class BodyCode:
         work, writer = self.work, self.writer
         before, within, walked = writer.lines, list[str](), set[int]()
         stores = self._stores()
-        for node in reachable(work.sinks, stop=work.loads):
+        nodes = reachable(work.sinks, stop=work.loads)
+        # What is read from where this body saves something comes first.
+        nodes.sort(key=lambda node: work.loads.get(id(node)) not in work.saves)
+        for node in nodes:
             is_walked = self._held(node) is not None or any(id(a) in walked for a in node.args)
             if id(node) not in work.loads and is_walked:
                 walked.add(id(node))

@@ -202,6 +202,21 @@ def _save_between(works: list[Work], walked: list[Work], recorder: RecordedTree)
             place = places.setdefault(id(x), len(places))
             works[p].loads[id(x)] = place
             works[phase(x)].saves[place] = x
+    _share_places(works, walked)
+
+
+def _share_places(works: list[Work], walked: list[Work]) -> None:
+    """A value is saved where one was that no later phase needs. (Bodies read what they need before they save.)"""
+    until = {place: p for p, work in enumerate(works) for place in work.loads.values()}
+    until |= {place: len(works) for work in walked for place in work.loads.values()}
+    moved: dict[int, int] = {}
+    for p, work in enumerate(works):
+        taken = {place for saved, place in moved.items() if until[saved] > p}
+        free = iter([i for i in range(len(taken) + len(work.saves)) if i not in taken])
+        moved |= {saved: next(free) for saved in work.saves}
+    for work in (*works, *walked):
+        work.saves = {moved[place]: x for place, x in work.saves.items()}
+        work.loads = {x: moved[place] for x, place in work.loads.items()}
 
 
 def _of_one_body(sinks: Sequence[Any], phase: Callable[[Scalar], int]) -> list[Scalar]:
