@@ -27,6 +27,7 @@ class Facts:
     # (robot, *arrays, **others) → the same from other compiled calls, where code of its own would be long
     in_parts: Callable[..., Any] | None = None
     on_arrays: tuple[str, ...] = ()  # the values of ``method`` with which NumPy and JAX run it, and no scalar code can
+    rolls_with: tuple[str, ...] = ()  # its other arguments, such as frames, with which loops of machine code have it
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -39,8 +40,8 @@ class Facts:
 
     def can_roll(self, names: Iterable[str], fixed: Mapping[str, Any]) -> bool:
         """Whether its sweeps may be left as loops, with these arrays and other arguments."""
-        plain = fixed.get("method") in self.rolls and not set(fixed) - {"method"}
-        return plain and all(self.arrays[n] in _JOINT_SPACE for n in names)
+        known = fixed.get("method") in self.rolls and not set(fixed) - {"method", *self.rolls_with}
+        return known and all(self.arrays[n] in _JOINT_SPACE for n in names)
 
 
 def catalogue(cls: type) -> dict[str, Facts]:

@@ -24,9 +24,14 @@ def can_be_rolled(job: Job) -> bool:
     """Whether a function can have loops, for its own sake and for the robot's."""
     if job.target not in ("cpu", "jax") or job.parameters or job.facts is None:
         return False
-    if not job.facts.can_roll(job.arrays, job.fixed):
+    if not job.facts.can_roll(job.arrays, job.fixed) or not _knows_frames(job):
         return False
     return bool(job.robot.bodies) and _knows_nodes(job) and not _mixes_columns(job)
+
+
+def _knows_frames(job: Job) -> bool:
+    """Whether loops can have what the other arguments single out, if they do: those of machine code can."""
+    return not job.fixed.keys() - {"method"} or (job.target == "cpu" and not job.on_card)
 
 
 def _knows_nodes(job: Job) -> bool:
@@ -57,6 +62,8 @@ def refuse_rolling(job: Job) -> None:
         known = catalogue(type(job.robot)).items()
         ways = ", ".join(f"{k} ({m})" if m else k for k, facts in known for m in facts.rolls)
         raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
+    if not _knows_frames(job):
+        raise InputError(f"{job.name} of one frame has loops in machine code alone; leave rolled out")
     refusal = _refusal_of_nodes(job) if job.robot.couplings else None
     if refusal is not None:
         raise InputError(f"robot {job.robot.name!r} has {grouped(job.robot)}: {refusal}; leave rolled out")

@@ -461,13 +461,23 @@ def _loops(job: Job, most: int | None = None) -> RolledKernel:
 def _rolled(job: Job, block: int = 0, most: int | None = None) -> RolledProgram:
     """The function as loops over bodies, of ``most`` values, or no more than a call waits for; walks in blocks of so
     many bodies."""
+    from .rolled.classes import frames_among
     from .rolled.program import roll
 
     assert job.facts is not None
     if most is None and not (job.patient or job.rolled):
         most = thresholds.LONGEST_TRACE
     shapes = {name: job.facts.arrays[name] for name in job.arrays}
-    return roll(job.robot, job.call, job.name, shapes, most, in_own_frames=shows_frames(job), block=block)
+    return roll(
+        job.robot,
+        job.call,
+        job.name,
+        shapes,
+        most,
+        in_own_frames=shows_frames(job),
+        block=block,
+        frames=frames_among(job.fixed),
+    )
 
 
 def _without_straight_line(job: Job, why: str) -> str:

@@ -65,6 +65,7 @@ def compiled(
     mixes_columns: bool = False,
     in_parts: Callable[..., Any] | None = None,
     on_arrays: tuple[str, ...] = (),
+    rolls_with: tuple[str, ...] = (),
     loops: ForLoops = UNSAID,
     **arrays: str | int | tuple[str | int, ...],
 ) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
@@ -79,6 +80,7 @@ def compiled(
     ``per_body`` about how many for each body, where it is no matrix and more than forward dynamics has.
     ``mixes_columns`` that springs multiply its matrices, which loops do not do.
     ``in_parts(robot, *arrays, **others)`` gets the same from other compiled calls, for robots whose code would be long.
+    ``rolls_with`` names other arguments, of frames, with which machine code has loops; results have joint space last.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
     ``loops`` says what it is for robots with loops that have no version of their own of it (:mod:`.for_loops`).
     """
@@ -91,7 +93,18 @@ def compiled(
         positional = tuple(n for n in names if signature.parameters[n].kind is not inspect.Parameter.KEYWORD_ONLY)
         known = frozenset(names)
         optional = frozenset(n for n in shapes if signature.parameters[n].default is not inspect.Parameter.empty)
-        facts = Facts(shapes, optional, joint_space, variants, per_pair, per_body, mixes_columns, in_parts, on_arrays)
+        facts = Facts(
+            shapes,
+            optional,
+            joint_space,
+            variants,
+            per_pair,
+            per_body,
+            mixes_columns,
+            in_parts,
+            on_arrays,
+            rolls_with,
+        )
         needed = frozenset(facts.needed)
         arrays_alone = positional == facts.needed
         forms: dict[Any, CallForm | None] = {}  # by how many arguments are given by place, and which by name

@@ -282,7 +282,7 @@ class Linearized(Calls):
         found = gradient_change(self, gradient, q, [v, third], dq, [dv, dthird])
         return [inputs.fit(x, batch, 1) for x in found]
 
-    @compiled(q="nq", v="nv", loops=AS_TREE)
+    @compiled(q="nq", v="nv", rolls=True, rolls_with=("frame", "axes"), loops=AS_TREE)
     def linearize_velocity(
         self, q: ArrayLike, v: ArrayLike, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.VelocityLinearization:
@@ -291,7 +291,7 @@ class Linearized(Calls):
         found = linearized_frames.velocity(self, q, v, frame, axes)
         return linearized_frames.VelocityLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
-    @compiled(q="nq", v="nv", a="nv", loops=AS_TREE)
+    @compiled(q="nq", v="nv", a="nv", per_body=1000, rolls=True, rolls_with=("frame", "axes"), loops=AS_TREE)
     def linearize_acceleration(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: Any, *, axes: str = "world"
     ) -> linearized_frames.AccelerationLinearization:
@@ -300,12 +300,12 @@ class Linearized(Calls):
         found = linearized_frames.acceleration(self, q, v, a, frame, axes)
         return linearized_frames.AccelerationLinearization(*(inputs.fit(x, batch, 2) for x in found))
 
-    @compiled(q="nq", loops=ONE_DERIVATIVE)
+    @compiled(q="nq", per_body=2600, rolls=True, rolls_with=("frame",), loops=ONE_DERIVATIVE)
     def operational_compliance_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ⁻¹/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_operational.compliance_derivative, 3, q, as_frames(frame))
 
-    @compiled(q="nq", loops=ONE_DERIVATIVE)
+    @compiled(q="nq", per_body=3600, rolls=True, rolls_with=("frame",), loops=ONE_DERIVATIVE)
     def operational_inertia_derivative(self, q: ArrayLike, frame: Any) -> SameKind:
         """∂Λ/∂q (tangent), (..., 6e, 6e, nv), world axes."""
         return self._call(linearized_operational.inertia_derivative, 3, q, as_frames(frame))

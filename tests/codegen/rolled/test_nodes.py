@@ -11,7 +11,7 @@ from linkwise.codegen.facts import catalogue
 from linkwise.codegen.pipeline import compile_job, method_job
 from linkwise.codegen.runtime.rolled_kernel import RolledKernel
 
-ROLLED = [name for name, facts in catalogue(lw.Robot).items() if facts.rolls]
+ROLLED = [name for name, facts in catalogue(lw.Robot).items() if facts.rolls and not facts.rolls_with]
 ROBOTS = {
     "flexible chain": lambda: flexible_arm(4, beam(2)),
     "one mode": lambda: flexible_arm(3, beam(1)),

@@ -64,7 +64,7 @@ def called(robot, name):
     return compile_job(method_job(robot, getattr(lw.Robot, name), None, {}, patient=False))
 
 
-ROLLS = {name: facts.rolls for name, facts in catalogue(lw.Robot).items() if facts.rolls}
+ROLLS = {name: facts.rolls for name, facts in catalogue(lw.Robot).items() if facts.rolls and not facts.rolls_with}
 PER_PAIR = [name for name, facts in catalogue(lw.Robot).items() if facts.per_pair]
 WAYS = [
     (name, method)

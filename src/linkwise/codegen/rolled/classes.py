@@ -6,7 +6,7 @@ Numbers on which all bodies of a class agree are constants of its code, the othe
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -81,9 +81,18 @@ def _body_tree(model: Model) -> BodyTree:
     return model.tree
 
 
-def classes_of(model: Model, nodes: NodeTree, graph: Graph) -> list[Class]:
-    """Nodes that are alike. Numbers on which all members agree are constants, the others symbols ``table:c``."""
-    forms, classes = _members(model, nodes)
+def frames_among(fixed: Mapping[str, Any]) -> list[Any]:
+    """The frames that other arguments of a function name."""
+    found = [fixed[name] for name in ("frame", "frames") if fixed.get(name) is not None]
+    return [one for x in found for one in (x if isinstance(x, tuple) else (x,))]
+
+
+def classes_of(model: Model, nodes: NodeTree, graph: Graph, alone: Collection[int] = ()) -> list[Class]:
+    """Nodes that are alike; those that hold one of the bodies ``alone`` are like no others.
+
+    Numbers on which all members agree are constants, the others symbols ``table:c``.
+    """
+    forms, classes = _members(model, nodes, alone)
     ports = [_ports(nodes, members) for members in classes]
     places = {k: own for members, own in zip(classes, ports) for k in members}
     most = max(map(len, ports))
@@ -121,16 +130,17 @@ def _hangs_on(nodes: NodeTree, places: dict[int, tuple[int, ...]], k: int, most:
     return [float(i == own) for i in range(most)]
 
 
-def _members(model: Model, nodes: NodeTree) -> tuple[list[list[Any]], list[list[int]]]:
+def _members(model: Model, nodes: NodeTree, alone: Collection[int] = ()) -> tuple[list[list[Any]], list[list[int]]]:
     """(the forms of the bodies of each node, the nodes of each class)."""
     given = [_form(c) for c in model.constants()]
     forms = [[given[k] for k in held] for held in nodes.members]
     members: dict[Any, list[int]] = {}
     for i, (own, held) in enumerate(zip(forms, nodes.members)):
         # a free base is treated by itself
-        alone = len(held) == 1 and model.parents[held[0]] < 0 and model.joints[held[0]].kind.nv > 1
+        is_base = len(held) == 1 and model.parents[held[0]] < 0 and model.joints[held[0]].kind.nv > 1
         together = _together(model, held) if len(held) > 1 else None
-        members.setdefault((tuple(key for key, *_ in own), alone, together), []).append(i)
+        single = i if any(k in alone for k in held) else None
+        members.setdefault((tuple(key for key, *_ in own), is_base, together, single), []).append(i)
     return forms, list(members.values())
 
 

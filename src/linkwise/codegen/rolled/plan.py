@@ -61,9 +61,10 @@ def plan(
                 continue
             _place_matrix(recorder, phases, loops, out, start, shape[1])
         else:
-            for c, where in enumerate(v_slices):
-                for j, x in enumerate(out[where]):
-                    phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), start + j, x))
+            for row, own in enumerate(out.reshape(-1, out.shape[-1])):
+                for c, where in enumerate(v_slices):
+                    for j, x in enumerate(own[where], start + row * shape[-1]):
+                        phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), j, x))
         start += math.prod(shape)
     _place_factors(recorder, phases, factors)
     loops = [loop for loop in map(_without_idle_walks, loops) if loop.walks]

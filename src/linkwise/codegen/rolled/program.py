@@ -213,16 +213,18 @@ def roll(
     *,
     in_own_frames: bool = False,
     block: int = 0,
+    frames: Sequence[Any] = (),
 ) -> RolledProgram:
     """Record ``function(model, *arrays)``, whose arguments are configurations ("nq") and joint-space vectors ("nv"),
-    and whose results are such vectors or matrices. More than ``most`` values are a :class:`TooLongError`. Bodies keep
+    and whose results are such vectors, or stacks of some, or matrices. The bodies that ``frames`` are on, which the
+    function knows of, are classes of their own. More than ``most`` values are a :class:`TooLongError`. Bodies keep
     their frames where ``in_own_frames`` says that results show them, and have those of the normal form otherwise.
     With a ``block`` of so many bodies matrices of long chains are made from blocks (:mod:`.blocks`), where they can be.
     """
     graph = Graph(most)
     form = model if in_own_frames else normal_form(model)[0]
     nodes = node_tree(form)
-    classes = classes_of(form, nodes, graph)
+    classes = classes_of(form, nodes, graph, {form.frame(frame)[0] for frame in frames})
     recorder = _recorder(graph, form, nodes, classes)
     stand_in = _stand_in(form, nodes, classes, recorder)
     symbols = [graph.inputs(a, *inputs.sizes(stand_in, shape)) for a, shape in arrays.items()]
@@ -232,7 +234,7 @@ def roll(
     leaves, structure = flatten(function(stand_in, *symbols))
     graph.refuse_length()
     outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
-    if not all(isinstance(x, RecordedMatrix) or x.shape == (stand_in.nv,) for x in outputs):
+    if not all(isinstance(x, RecordedMatrix) or x.shape[-1:] == (stand_in.nv,) for x in outputs):
         raise UnrollableError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
     shapes = tuple(_shape(x, model) for x in outputs)
     lengths = {a: inputs.sizes(model, shape)[0] for a, shape in arrays.items()}
@@ -248,7 +250,9 @@ def _shape(output: Any, model: Any) -> tuple[int, ...]:
     """The shape of an output for the robot itself."""
     if isinstance(output, RecordedMatrix) and output.width:
         return model.nv, output.width * len(model.bodies)
-    return (model.nv,) * len(output.shape)
+    if isinstance(output, RecordedMatrix):
+        return model.nv, model.nv
+    return *output.shape[:-1], model.nv
 
 
 def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[str, range]]:
@@ -280,10 +284,23 @@ def _together(slices: Sequence[slice], classes: list[Class]) -> list[slice]:
     ]
 
 
+def _frames_of(model: Any, place: dict[int, int]) -> Callable[[Any], tuple[int, Any]]:
+    """Where a frame of the robot is, by the bodies that stand in for its own."""
+
+    def frame(asked: Any) -> tuple[int, Any]:
+        body, pose = model.frame(asked)
+        if body >= 0 and body not in place:
+            raise UnrollableError(f"frame {getattr(asked, 'name', asked)!r} is on one of many bodies that share code")
+        return place.get(body, -1), pose
+
+    return frame
+
+
 def _stand_in(model: Any, nodes: NodeTree, classes: list[Class], tree: RecordedTree) -> Any:
     """The model with one body, or node, per class."""
     held = [k for kind in classes for k in nodes.members[kind.members[0]]]
     clone = with_numbers(model, [c for kind in classes for c in kind.constants], bodies=[model.bodies[k] for k in held])
+    clone.__dict__["frame"] = _frames_of(model, {k: i for i, k in enumerate(held)})
     if not isinstance(tree, RecordedNodes):
         clone.__dict__["tree"] = tree
         return clone

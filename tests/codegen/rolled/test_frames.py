@@ -1,0 +1,85 @@
+"""Loops of functions of one frame, whose body is a class of its own, against NumPy."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from helpers.flexible_bodies import beam, flexible_arm
+from helpers.node_robots import bend, fingers, on_two_ports, stages
+from linkwise.codegen.facts import catalogue
+from linkwise.codegen.pipeline import compile_job, method_job
+from linkwise.codegen.runtime.rolled_kernel import RolledKernel
+
+ROBOTS = {
+    "chain": lambda: lw.chain(8, seed=1),
+    "floating tree with rotors": lambda: lw.random_tree(4, seed=2, joints="revolute", rotors=True, floating=True),
+    "all kinds": lambda: lw.random_tree(5, seed=3),
+    "flexible chain": lambda: flexible_arm(2, beam(2)),
+    "two ports": on_two_ports,
+    "cam with rotors": lambda: stages(1, bend, lw.Rotor(0.02, 3.0)),
+    "fingers": fingers,
+}
+CASES = [
+    ("chain", "linearize_velocity", "link4"),
+    ("chain", "operational_inertia_derivative", "tip"),
+    ("floating tree with rotors", "linearize_acceleration", "body3"),
+    ("floating tree with rotors", "operational_compliance_derivative", "body4"),
+    ("all kinds", "linearize_acceleration", "body4"),
+    ("flexible chain", "operational_compliance_derivative", "link2.tip"),
+    ("flexible chain", "linearize_velocity", "link2"),
+    ("two ports", "linearize_acceleration", "b1.side"),
+    ("cam with rotors", "linearize_velocity", "b2"),
+    ("cam with rotors", "linearize_acceleration", "b2"),
+    ("cam with rotors", "operational_compliance_derivative", "b2"),
+    ("fingers", "linearize_velocity", "b4"),
+]
+
+
+def kernel_of(robot, name, frame, **options):
+    return compile_job(method_job(robot, getattr(lw.Robot, name), None, {"frame": frame, **options}, rolled=True))
+
+
+def test_every_such_function_is_among_the_cases():
+    assert {name for _, name, _ in CASES} == {n for n, facts in catalogue(lw.Robot).items() if facts.rolls_with}
+
+
+@pytest.mark.parametrize(("robot", "name", "frame"), CASES)
+def test_loops_of_a_frame_agree_with_numpy(robot, name, frame, rng):
+    r = ROBOTS[robot]()
+    given = [
+        r.random_configuration(rng, (2,)) if a == "q" else rng.normal(size=(2, r.nv))
+        for a in getattr(lw.Robot, name).facts.needed
+    ]
+    kernel = kernel_of(r, name, frame)
+    assert isinstance(kernel, RolledKernel)
+    expected, found = getattr(r, name)(*given, frame=frame, target="numpy"), kernel(*given)
+    for x, y in [(expected, found)] if isinstance(found, np.ndarray) else zip(expected, found):
+        assert x.shape == y.shape
+        assert np.abs(x - y).max() <= 1e-12 * np.abs(x).max(initial=1.0)
+
+
+def test_local_axes_and_frames_off_their_bodies(rng):
+    r = lw.chain(6, seed=2)
+    hand = lw.Frame("hand", "link5", at=(0.1, -0.2, 0.3), rpy=(0.3, 0.1, -0.4))
+    q, v, a = rng.normal(size=(3, 2, r.nv))
+    kernel = kernel_of(r, "linearize_acceleration", hand, axes="local")
+    for x, y in zip(r.linearize_acceleration(q, v, a, hand, axes="local", target="numpy"), kernel(q, v, a)):
+        assert np.abs(x - y).max() <= 1e-13 * np.abs(x).max()
+
+
+def test_code_of_a_frame_does_not_grow_with_the_chain(monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    arms = [flexible_arm(n, beam(1)) for n in (5, 40)]
+    lengths = [kernel_of(r, "operational_compliance_derivative", r.tips[-1]).length for r in arms]
+    assert lengths[0] == lengths[1]
+
+
+def test_long_calls_have_loops_and_other_targets_say_that_they_have_none(monkeypatch):
+    monkeypatch.setenv("LINKWISE_CACHE", "off")
+    arm, tip = flexible_arm(40, beam(4)), {"frame": "link40.tip"}
+    assert isinstance(
+        compile_job(method_job(arm, lw.Robot.linearize_acceleration, None, tip, patient=False)), RolledKernel
+    )
+    for target in ("cuda", "jax"):
+        with pytest.raises(lw.InputError, match="linearize_velocity of one frame has loops in machine code alone"):
+            lw.chain(4).compile("linearize_velocity", frame="tip", target=target, rolled=True)
