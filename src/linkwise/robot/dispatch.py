@@ -148,8 +148,8 @@ def compiled(
         def checked(self: Any, args: Sequence[Any], named: Mapping[str, Any], key: Any = None) -> Any:
             """The call as the method checks it; what is quick from now on is kept under ``key``."""
             if args and not named:
-                again = self._code.foreign.get((method, type(args[0]), getattr(args[0], "is_cuda", False)))
-                if again is not None and len(args) == len(again.names) and {*map(type, args)} == {type(args[0])}:
+                again = _kept_answer(self, method, args)
+                if again is not None:
                     return again(args)
             named = dict(named)
             target = named.pop("target", None)
@@ -188,6 +188,12 @@ def compiled(
     return decorate
 
 
+def _kept_answer(robot: Any, method: Any, args: Sequence[Any]) -> Any:
+    """What answered such a call with arrays of this type before, or None."""
+    again = robot._code.foreign.get((method, type(args[0]), getattr(args[0], "is_cuda", False)))
+    return again if again is not None and again.takes(args) else None
+
+
 def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None) -> Any:
     """The answer to arrays of other libraries from compiled code; _NOT_YET where the method itself is to take them."""
     from . import foreign_calls
@@ -217,7 +223,7 @@ def _on_foreign(robot: Any, call: Any, given: dict[str, Any], target: str | None
             raise foreign_calls.refuse(library, call.__name__, "it is left to NumPy here")
         return _NOT_YET
     kinds = {(type(x), getattr(x, "is_cuda", False)) for x in found.values()}
-    if not fixed and target is None and tuple(found) == facts.needed and len(kinds) == 1 and library != "jax":
+    if not fixed and target is None and tuple(found) == facts.needed and len(kinds) == 1:
         robot._code.foreign[call.plain, *kinds.pop()] = answer
     return answer(tuple(found.values()))
 
@@ -402,6 +408,9 @@ class Run:
 
         def in_single_precision(*arrays: Any) -> Any:
             """What is all float32 has an entry of its own, made when it is first needed."""
+            kept = _kept_answer(robot, call.plain, arrays) if by_place and arrays else None
+            if kept is not None:
+                return kept(arrays)
             if arrays and all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays):
                 if self._single is None:
                     self._single = self._entry(again, np.float32)

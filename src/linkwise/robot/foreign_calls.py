@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -17,12 +18,29 @@ from .call_forms import key_of
 from .dispatch import Run, Singular, compiled_call
 
 
-class Answer:
+class AnyAnswer:
+    """What a robot keeps for calls with arrays of one library, which are ``names``."""
+
+    def __init__(self, library: str, names: tuple[str, ...]) -> None:
+        self.names, self._library = names, library
+
+    def takes(self, arrays: Sequence[Any]) -> bool:
+        """Whether this is for all these arrays, of which it is for the first: they are of one type."""
+        if len(arrays) != len(self.names):
+            return False
+        kind = type(arrays[0])
+        for x in arrays:
+            if type(x) is not kind:
+                return False
+        return self._library != "jax" or os.environ.get("LINKWISE_TARGET", "cpu") == "cpu"  # else JAX may trace it
+
+
+class Answer(AnyAnswer):
     """A method on arrays of one library."""
 
     def __init__(self, robot: Any, function: Function, library: str, names: tuple[str, ...], facts: Facts) -> None:
-        self.names = names
-        self._robot, self._function, self._library = robot, function, library
+        super().__init__(library, names)
+        self._robot, self._function = robot, function
         self._shapes = [facts.arrays[name] for name in names]
         self._sizes = [inputs.sizes(robot, shape) for shape in self._shapes]
         self._quick = quick(library, function) if all(len(s) == 1 for s in self._sizes) else None
@@ -45,11 +63,11 @@ class Answer:
         return rows(x, len(self._sizes[k]))
 
 
-class AnswerInParts:
+class AnswerInParts(AnyAnswer):
     """A method that gets its result from other calls, on arrays of one library: each of them is compiled."""
 
-    def __init__(self, robot: Any, names: tuple[str, ...], fixed: dict[str, Any], facts: Facts) -> None:
-        self.names = names
+    def __init__(self, robot: Any, library: str, names: tuple[str, ...], fixed: dict[str, Any], facts: Facts) -> None:
+        super().__init__(library, names)
         self._robot, self._fixed, self._facts = robot, fixed, facts
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
@@ -59,11 +77,12 @@ class AnswerInParts:
         return self._facts.in_parts(self._robot, *arrays, **self._fixed)
 
 
-class NoAnswer:
+class NoAnswer(AnyAnswer):
     """A method that is singular in every state."""
 
-    def __init__(self, names: tuple[str, ...], singular: Singular) -> None:
-        self.names, self._singular = names, singular
+    def __init__(self, library: str, names: tuple[str, ...], singular: Singular) -> None:
+        super().__init__(library, names)
+        self._singular = singular
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         raise type(self._singular.error)(*self._singular.error.args)
@@ -95,9 +114,9 @@ def make_answer(robot: Any, call: Any, library: str, names: Names, fixed: Fixed,
     kernel = compiled_call(robot, call, names, others, **options)
     answer: Answer | AnswerInParts | NoAnswer | None = None
     if isinstance(kernel, Singular):
-        answer = None if library == "jax" else NoAnswer(names, kernel)  # what JAX traces names the joint
+        answer = None if library == "jax" else NoAnswer(library, names, kernel)  # what JAX traces names the joint
     elif kernel is not None and kernel is facts.in_parts:
-        answer = AnswerInParts(robot, names, others, facts)
+        answer = AnswerInParts(robot, library, names, others, facts)
     elif kernel is not None:
         answer = Answer(robot, function_of(robot, call, kernel, names, others, on_device), library, names, facts)
     robot._code.keep(key, answer)

@@ -180,6 +180,28 @@ def test_the_quick_way_is_there_too_where_a_robot_was_traced_first():
     assert answer._quick([q]) is not None and answer._quick([np.zeros((3, 2))]) is None
 
 
+def test_what_answered_before_is_asked_again_only_for_such_arrays_and_where_code_is_to_run(monkeypatch):
+    robot = lw.load("double_pendulum")
+    x = [jax.numpy.asarray(a) for a in arrays(robot, [(3,)] * 2)]
+    kernel = robot.compile("bias_force")
+    for before in (False, True):
+        if before:
+            robot.bias_force(*map(np.asarray, x))  # from now on NumPy's quick way is asked first
+        for call in (robot.bias_force, kernel):
+            expected = call(*x)
+            assert np.array_equal(call(x[0], x[1].astype(np.float32)).shape, expected.shape)
+            assert np.array_equal(call(x[0], np.asarray(x[1]).tolist()), expected)
+            with pytest.raises(lw.InputError, match="several libraries"):
+                call(x[0], np.asarray(x[1]))
+            with pytest.raises(lw.InputError if call is kernel else TypeError):
+                call(x[0])
+        assert "linkwise_call" in str(jax.make_jaxpr(robot.bias_force)(*x))
+        with monkeypatch.context() as patch:
+            patch.setenv("LINKWISE_TARGET", "numpy")
+            robot.bias_force(*x)
+            assert "linkwise_call" not in str(jax.make_jaxpr(lambda *x: robot.bias_force(*x))(*x))
+
+
 def test_arrays_in_memory_have_a_quick_way_with_the_same_answers():
     """As the call that is traced: numbers, precision, errors; kernels that tensors came to first, too."""
     robot = lw.load("double_pendulum")

@@ -26,7 +26,6 @@ from .calls import AT_ONCE
 from .function import IN_GRAPHS, ArrayFunction
 
 _WHOLE = (torch.float64, torch.float32)
-_NUMPYS = frozenset({np.dtype(np.float64), np.dtype(np.float32)})
 
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
@@ -47,12 +46,13 @@ def quick(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
     on_card = _rows_on_card(function) if function.signature.single else lambda _: None
     from_numpy, single, result = torch.from_numpy, function.signature.single, function.signature.result
     is_compiling, on_numpy, asarray = torch.compiler.is_compiling, function.on_numpy, np.asarray
+    tensor, (float64, float32) = torch.Tensor, _WHOLE
 
     def run(tensors: Sequence[Any]) -> Any:
         if is_compiling() or forward_ad._current_level >= 0 or _TRANSFORMED() or _WATCHERS() or _TRACED() is not None:
             return None
         for x in tensors:
-            if not isinstance(x, torch.Tensor):
+            if not isinstance(x, tensor) or (x.dtype is not float64 and x.dtype is not float32):
                 return None
         if tensors[0].is_cuda:
             return on_card(tensors)
@@ -60,9 +60,6 @@ def quick(function: ArrayFunction) -> Callable[[Sequence[Any]], Any]:
             arrays = [x.numpy() for x in tensors]
         except (RuntimeError, TypeError):  # one wants gradients, or is not simply numbers in the computer's memory
             return None
-        for y in arrays:
-            if y.dtype not in _NUMPYS:
-                return None
         if single:
             return from_numpy(asarray(on_numpy(*arrays)))
         return result([from_numpy(x) for x in function.run(arrays)])

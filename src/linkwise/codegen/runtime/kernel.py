@@ -75,6 +75,7 @@ class Kernel(Remade):
         self._codes: dict[str, MachineCode] = {}
         self._sizes = tuple(signature.inputs.values())
         self._quick: dict[str, Callable[[Sequence[Any]], Any] | None] = {}  # by library
+        self._quick_of: dict[type, Callable[[Sequence[Any]], Any]] = {}  # by type of the first array
 
     @property
     def is_remembered(self) -> bool:
@@ -269,6 +270,10 @@ class Kernel(Remade):
         Arrays of PyTorch, JAX and CuPy give arrays of the same library, on the same device, with gradients where the
         library has them; those take no ``out`` and no ``threads``.
         """
+        run = self._quick_of.get(type(arrays[0])) if arrays and out is None and threads is None else None
+        found = None if run is None else run(arrays)
+        if found is not None:
+            return found
         if array_kinds.among(arrays):
             return self._on_foreign(arrays, out, threads)
         return self._on_arrays(*arrays) if out is None and threads is None else self.run(arrays, out, threads)[0]
@@ -301,7 +306,8 @@ class Kernel(Remade):
             self._make_function(first)
             run = self._quick[first]
             found = None if run is None else run(arrays)
-            if found is not None:
+            if run is not None and found is not None:
+                self._quick_of[type(arrays[0])] = run
                 return found
         names = list(self.signature.inputs)
         names += [f"({i})" for i in range(len(names), len(arrays))]  # too many: run_on says so
