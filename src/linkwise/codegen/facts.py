@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -28,6 +28,9 @@ class Facts:
     in_parts: Callable[..., Any] | None = None
     on_arrays: tuple[str, ...] = ()  # the values of ``method`` with which NumPy and JAX run it, and no scalar code can
     rolls_with: tuple[str, ...] = ()  # its other arguments, such as frames, with which loops of machine code have it
+    # (robot, other arguments) → of every body whether its joint is driven, where results have columns for those joints
+    # alone, and matrices rows for the others
+    driven: Callable[..., Sequence[bool]] | None = None
 
     @property
     def needed(self) -> tuple[str, ...]:

@@ -31,7 +31,9 @@ def can_be_rolled(job: Job) -> bool:
 
 def _knows_frames(job: Job) -> bool:
     """Whether loops can have what the other arguments single out, if they do: those of machine code can."""
-    return not job.fixed.keys() - {"method"} or (job.target == "cpu" and not job.on_card)
+    assert job.facts is not None
+    singles = job.fixed.keys() - {"method"} or job.facts.driven is not None
+    return not singles or (job.target == "cpu" and not job.on_card)
 
 
 def _knows_nodes(job: Job) -> bool:
@@ -63,7 +65,7 @@ def refuse_rolling(job: Job) -> None:
         ways = ", ".join(f"{k} ({m})" if m else k for k, facts in known for m in facts.rolls)
         raise InputError(f"{job.name} cannot be rolled with these arguments; these can: {ways}")
     if not _knows_frames(job):
-        raise InputError(f"{job.name} of one frame has loops in machine code alone; leave rolled out")
+        raise InputError(f"{job.name}, of some bodies alone, has loops in machine code alone; leave rolled out")
     refusal = _refusal_of_nodes(job) if job.robot.couplings else None
     if refusal is not None:
         raise InputError(f"robot {job.robot.name!r} has {grouped(job.robot)}: {refusal}; leave rolled out")

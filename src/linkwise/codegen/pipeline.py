@@ -477,6 +477,7 @@ def _rolled(job: Job, block: int = 0, most: int | None = None) -> RolledProgram:
         in_own_frames=shows_frames(job),
         block=block,
         frames=frames_among(job.fixed),
+        driven=None if job.facts.driven is None else job.facts.driven(job.robot, job.fixed),
     )
 
 

@@ -119,6 +119,11 @@ class Links:
         found = self.tree.matrix(self.sizes, diagonal, kept, flipped, like)
         return found if self.lift is None else self.lift.both_sides(found, self.sizes)
 
+    def part(self, matrix: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
+        """Some rows and columns of a joint-space matrix; of one from walks, where loops over bodies are recorded, those
+        that joints have."""
+        return matrix[..., rows, :][..., columns] if self.tree.has_single_bodies else matrix.part(rows, columns)
+
     def matrix_over_bodies(
         self, diagonal: Sequence[Array], kept: Sequence[Pairs], flipped: Pairs | None, like: Array, width: int
     ) -> Array:

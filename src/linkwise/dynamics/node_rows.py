@@ -65,11 +65,7 @@ class NodeRows:
 
     def at_fork(self, a: int, W: Any) -> Any:
         """X_i(a)* = −Υ(a)W_i(a) at the ports of a node a inboard of i."""
-        Upsilon = self.Upsilon[a]
-        if not isinstance(W, AtPorts):
-            return -(Upsilon[0, 0] @ W)
-        found = {t: arrays.total(Upsilon[t, s] @ x for s, x in W.held.items()) for t in self.links.ports[a]}
-        return AtPorts(W.count, {t: -x for t, x in found.items()})
+        return yielded(self.Upsilon[a], self.links.ports[a], W)
 
     def answer(self, k: int, D_inverse: Array, felt: Array, T: Array) -> Answer:
         """y = F*Y − gT, b = D⁻¹T − g*Ωy and F_tΩy + N_tb, from F*Y as ``felt``."""
@@ -92,13 +88,7 @@ def node_rows(nodes: Links, art: Articulated, at: Sequence[tuple[int, ...]] | No
         L = arrays.symmetric(D_inverse + g.mT @ felt)
         Z = {t: on_member(inner, t, felt) for t in ports}
         U = {t: member_map(H, t) @ L - Z[t] for t in ports}
-        Upsilon = {}
-        for t in ports:
-            half = arrays.transpose(on_member(inner, t, Omega))  # ΩF_t*
-            for s in ports:
-                carried = arrays.transpose(on_member(inner, s, half))  # F_tΩF_s*
-                block = carried + member_map(H, t) @ U[s].mT - Z[t] @ member_map(H, s).mT
-                Upsilon[t, s] = arrays.symmetric(block) if t == s else block
+        Upsilon = port_compliances(inner, H, ports, Omega, Z, U)
         own = {t: Upsilon[t, t] for t in ports}
         return at_ports(own, H), (g, L, Omega, at_ports(U, H), Upsilon)
 
@@ -106,6 +96,29 @@ def node_rows(nodes: Links, art: Articulated, at: Sequence[tuple[int, ...]] | No
     members = nodes.ports if at is None else at
     values = nodes.tree.outward(step, start, nodes.phi, nodes.H, art.G, art.D_inverse, members)
     return NodeRows(nodes, *unzip([found for _, found in values], 5))
+
+
+def port_compliances(
+    inner: Any, H: Array, ports: Sequence[int], Omega: Array, Z: dict[int, Array], U: dict[int, Array]
+) -> dict[tuple[int, int], Array]:
+    """Υ(t,s) of a node between its ports; without U and Z = FΩg of one that does not give way by itself."""
+    Upsilon = {}
+    for t in ports:
+        half = arrays.transpose(on_member(inner, t, Omega))  # ΩF_t*
+        for s in ports:
+            block = arrays.transpose(on_member(inner, s, half))  # F_tΩF_s*
+            if U:
+                block = block + member_map(H, t) @ U[s].mT - Z[t] @ member_map(H, s).mT
+            Upsilon[t, s] = arrays.symmetric(block) if t == s else block
+    return Upsilon
+
+
+def yielded(Upsilon: dict[tuple[int, int], Array], ports: Sequence[int], W: Any) -> Any:
+    """−ΥW at the ports of a node."""
+    if not isinstance(W, AtPorts):
+        return -(Upsilon[0, 0] @ W)
+    found = {t: arrays.total(Upsilon[t, s] @ x for s, x in W.held.items()) for t in ports}
+    return AtPorts(W.count, {t: -x for t, x in found.items()})
 
 
 def at_ports(x: dict[int, Array], H: Array) -> Any:

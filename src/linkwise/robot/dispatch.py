@@ -66,6 +66,7 @@ def compiled(
     in_parts: Callable[..., Any] | None = None,
     on_arrays: tuple[str, ...] = (),
     rolls_with: tuple[str, ...] = (),
+    driven: Callable[..., Sequence[bool]] | None = None,
     loops: ForLoops = UNSAID,
     **arrays: str | int | tuple[str | int, ...],
 ) -> Callable[[Callable[Concatenate[Any, P], R_co]], Method[P, R_co]]:
@@ -80,7 +81,8 @@ def compiled(
     ``per_body`` about how many for each body, where it is no matrix and more than forward dynamics has.
     ``mixes_columns`` that springs multiply its matrices, which loops do not do.
     ``in_parts(robot, *arrays, **others)`` gets the same from other compiled calls, for robots whose code would be long.
-    ``rolls_with`` names other arguments, of frames, with which machine code has loops; results have joint space last.
+    ``rolls_with`` names other arguments, of frames and joints, with which machine code has loops; results have joint
+    space last, or those of its columns of which ``driven(robot, other arguments)`` says so, body by body.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
     ``loops`` says what it is for robots with loops that have no version of their own of it (:mod:`.for_loops`).
     """
@@ -104,6 +106,7 @@ def compiled(
             in_parts,
             on_arrays,
             rolls_with,
+            driven,
         )
         needed = frozenset(facts.needed)
         arrays_alone = positional == facts.needed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,25 @@ from .dispatch import compiled
 from .for_loops import CUT_ALONE
 
 
+def driven_bodies(model: Model, fixed: Mapping[str, Any]) -> list[bool]:
+    """Of every body whether its joint is driven, by the other arguments of the methods here."""
+    driven = set(_driven(model, fixed.get("passive")))
+    return [k in driven and bool(joint.kind.nv) for k, joint in enumerate(model.joints)]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Underactuated(Calls):
     """Disturbance maps and generalised Jacobians."""
 
-    @compiled(q="nq", joint_space=True, loops=CUT_ALONE)
+    @compiled(
+        q="nq",
+        joint_space=True,
+        rolls=True,
+        per_pair=25,
+        rolls_with=("passive",),
+        driven=driven_bodies,
+        loops=CUT_ALONE,
+    )
     def disturbance_map(self, q: ArrayLike, *, passive: Iterable[str] | None = None) -> SameKind:
         """S = −𝓜_pp⁻¹𝓜_pa, (..., n_p, n_a): accelerations of the ``passive`` joints for unit ones of all others.
 
@@ -33,7 +47,7 @@ class Underactuated(Calls):
         """
         return self._call(underactuated.disturbance_map, 2, q, _driven(self, passive))
 
-    @compiled(q="nq", loops=CUT_ALONE)
+    @compiled(q="nq", rolls=True, rolls_with=("frame", "passive"), driven=driven_bodies, loops=CUT_ALONE)
     def generalized_jacobian(self, q: ArrayLike, frame: Any, *, passive: Iterable[str] | None = None) -> SameKind:
         """J_a + J_pS, (..., 6, n_a), world axes: [ω; v] of a frame for unit rates of the driven joints.
 

@@ -1,20 +1,20 @@
-"""Loops of functions of one frame, whose body is a class of its own, against NumPy."""
+"""Loops of functions of one frame, whose body is a class of its own, and of some joints, against NumPy."""
 
 import numpy as np
 import pytest
 
 import linkwise as lw
 from helpers.flexible_bodies import beam, flexible_arm
-from helpers.node_robots import bend, fingers, on_two_ports, stages
+from helpers.node_robots import BOX, bend, fingers, hung, on_two_ports, stages
 from linkwise.codegen.facts import catalogue
 from linkwise.codegen.pipeline import compile_job, method_job
 from linkwise.codegen.runtime.rolled_kernel import RolledKernel
 
 ROBOTS = {
-    "chain": lambda: lw.chain(8, seed=1),
+    "chain": lambda: lw.chain(6, seed=1),
     "floating tree with rotors": lambda: lw.random_tree(4, seed=2, joints="revolute", rotors=True, floating=True),
     "all kinds": lambda: lw.random_tree(5, seed=3),
-    "flexible chain": lambda: flexible_arm(2, beam(2)),
+    "flexible chain": lambda: flexible_arm(2, beam(1)),
     "two ports": on_two_ports,
     "cam with rotors": lambda: stages(1, bend, lw.Rotor(0.02, 3.0)),
     "fingers": fingers,
@@ -27,16 +27,21 @@ CASES = [
     ("all kinds", "linearize_acceleration", "body4"),
     ("flexible chain", "operational_compliance_derivative", "link2.tip"),
     ("flexible chain", "linearize_velocity", "link2"),
-    ("two ports", "linearize_acceleration", "b1.side"),
+    ("two ports", "linearize_velocity", "b1.side"),
     ("cam with rotors", "linearize_velocity", "b2"),
     ("cam with rotors", "linearize_acceleration", "b2"),
     ("cam with rotors", "operational_compliance_derivative", "b2"),
     ("fingers", "linearize_velocity", "b4"),
+    ("fingers", "disturbance_map", None),
+    ("two ports", "disturbance_map", None),
+    ("flexible chain", "generalized_jacobian", "link2.tip"),
+    ("floating tree with rotors", "generalized_jacobian", "body3"),
 ]
 
 
-def kernel_of(robot, name, frame, **options):
-    return compile_job(method_job(robot, getattr(lw.Robot, name), None, {"frame": frame, **options}, rolled=True))
+def kernel_of(robot, name, frame=None, **options):
+    fixed = options | ({} if frame is None else {"frame": frame})
+    return compile_job(method_job(robot, getattr(lw.Robot, name), None, fixed, rolled=True))
 
 
 def test_every_such_function_is_among_the_cases():
@@ -52,7 +57,8 @@ def test_loops_of_a_frame_agree_with_numpy(robot, name, frame, rng):
     ]
     kernel = kernel_of(r, name, frame)
     assert isinstance(kernel, RolledKernel)
-    expected, found = getattr(r, name)(*given, frame=frame, target="numpy"), kernel(*given)
+    named = {} if frame is None else {"frame": frame}
+    expected, found = getattr(r, name)(*given, **named, target="numpy"), kernel(*given)
     for x, y in [(expected, found)] if isinstance(found, np.ndarray) else zip(expected, found):
         assert x.shape == y.shape
         assert np.abs(x - y).max() <= 1e-12 * np.abs(x).max(initial=1.0)
@@ -65,6 +71,25 @@ def test_local_axes_and_frames_off_their_bodies(rng):
     kernel = kernel_of(r, "linearize_acceleration", hand, axes="local")
     for x, y in zip(r.linearize_acceleration(q, v, a, hand, axes="local", target="numpy"), kernel(q, v, a)):
         assert np.abs(x - y).max() <= 1e-13 * np.abs(x).max()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_driven_joints_among_passive_ones(first, rng):
+    """Rows and columns in the order of v, whichever joints they are of; spinning rotors on both."""
+    r = lw.random_tree(7, seed=4, joints="revolute", rotors=True)
+    passive, q = tuple(j.name for j in r.joints)[first::2], rng.normal(size=(2, r.nq))
+    S = kernel_of(r, "disturbance_map", passive=passive)(q)
+    expected = r.disturbance_map(q, passive=passive, target="numpy")
+    assert S.shape == expected.shape == (2, len(passive), r.nv - len(passive))
+    assert np.abs(S - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
+def test_nodes_and_bodies_of_as_many_freedoms_share_walks_of_a_tree(rng):
+    bodies = [(lw.Universal("x", "y"), (0.1, 0, 0), BOX), (lw.Revolute("z"), (0, 0, 0), beam(2))]
+    r = hung([None, "b0", "b0", "b1.tip", "b0"], [bodies[i % 2] for i in range(5)])
+    q = r.random_configuration(rng, (2,))
+    expected = r.mass_matrix_inverse(q, target="numpy")
+    assert np.abs(kernel_of(r, "mass_matrix_inverse")(q) - expected).max() <= 1e-12 * np.abs(expected).max()
 
 
 def test_code_of_a_frame_does_not_grow_with_the_chain(monkeypatch):
@@ -81,5 +106,7 @@ def test_long_calls_have_loops_and_other_targets_say_that_they_have_none(monkeyp
         compile_job(method_job(arm, lw.Robot.linearize_acceleration, None, tip, patient=False)), RolledKernel
     )
     for target in ("cuda", "jax"):
-        with pytest.raises(lw.InputError, match="linearize_velocity of one frame has loops in machine code alone"):
+        with pytest.raises(
+            lw.InputError, match="linearize_velocity, of some bodies alone, has loops in machine code alone"
+        ):
             lw.chain(4).compile("linearize_velocity", frame="tip", target=target, rolled=True)

@@ -87,12 +87,15 @@ def frames_among(fixed: Mapping[str, Any]) -> list[Any]:
     return [one for x in found for one in (x if isinstance(x, tuple) else (x,))]
 
 
-def classes_of(model: Model, nodes: NodeTree, graph: Graph, alone: Collection[int] = ()) -> list[Class]:
-    """Nodes that are alike; those that hold one of the bodies ``alone`` are like no others.
+def classes_of(
+    model: Model, nodes: NodeTree, graph: Graph, alone: Collection[int] = (), driven: Sequence[bool] | None = None
+) -> list[Class]:
+    """Nodes that are alike; those that hold one of the bodies ``alone`` are like no others, and those on ``driven``
+    joints like no passive ones.
 
     Numbers on which all members agree are constants, the others symbols ``table:c``.
     """
-    forms, classes = _members(model, nodes, alone)
+    forms, classes = _members(model, nodes, alone, driven)
     ports = [_ports(nodes, members) for members in classes]
     places = {k: own for members, own in zip(classes, ports) for k in members}
     most = max(map(len, ports))
@@ -130,7 +133,9 @@ def _hangs_on(nodes: NodeTree, places: dict[int, tuple[int, ...]], k: int, most:
     return [float(i == own) for i in range(most)]
 
 
-def _members(model: Model, nodes: NodeTree, alone: Collection[int] = ()) -> tuple[list[list[Any]], list[list[int]]]:
+def _members(
+    model: Model, nodes: NodeTree, alone: Collection[int] = (), driven: Sequence[bool] | None = None
+) -> tuple[list[list[Any]], list[list[int]]]:
     """(the forms of the bodies of each node, the nodes of each class)."""
     given = [_form(c) for c in model.constants()]
     forms = [[given[k] for k in held] for held in nodes.members]
@@ -140,7 +145,8 @@ def _members(model: Model, nodes: NodeTree, alone: Collection[int] = ()) -> tupl
         is_base = len(held) == 1 and model.parents[held[0]] < 0 and model.joints[held[0]].kind.nv > 1
         together = _together(model, held) if len(held) > 1 else None
         single = i if any(k in alone for k in held) else None
-        members.setdefault((tuple(key for key, *_ in own), is_base, together, single), []).append(i)
+        moved = None if driven is None else tuple(driven[k] for k in held)
+        members.setdefault((tuple(key for key, *_ in own), is_base, together, single, moved), []).append(i)
     return forms, list(members.values())
 
 

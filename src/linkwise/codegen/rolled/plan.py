@@ -51,7 +51,7 @@ def plan(
     factors = Factors(max((shape[0] for shape in shapes), default=0))
     for i, (out, shape) in enumerate(zip(outputs, shapes)):
         if isinstance(out, RecordedMatrix):
-            large = shape[0] >= thresholds.PRODUCTS_FROM
+            large = shape[0] >= thresholds.PRODUCTS_FROM and not out.is_part
             if large and (products := find_products(recorder, out, factors)) is not None:
                 factors.matrices[i] = products
                 continue

@@ -41,6 +41,7 @@ from .plan import PlannedLoop, plan
 from .recorded_nodes import RecordedNodes
 from .recorder import Sweep
 from .separation import refuse_mixing
+from .tables import first_of
 from .walk_recorder import RecordedMatrix, RecordedTree
 from .work import Work
 
@@ -54,6 +55,7 @@ class RolledProgram:
     classes: list[Class]
     sweeps: list[Sweep]
     one_sided: bool = False  # whether a matrix has blocks, of bodies inboard of each other, that nothing writes
+    places: list[int] | None = None  # where the results of every node begin, where that is not as in v
     phases: list[list[Work]] = field(default_factory=list)
     loops: list[PlannedLoop] = field(default_factory=list)
     factors: Factors = field(
@@ -214,17 +216,19 @@ def roll(
     in_own_frames: bool = False,
     block: int = 0,
     frames: Sequence[Any] = (),
+    driven: Sequence[bool] | None = None,
 ) -> RolledProgram:
     """Record ``function(model, *arrays)``, whose arguments are configurations ("nq") and joint-space vectors ("nv"),
     and whose results are such vectors, or stacks of some, or matrices. The bodies that ``frames`` are on, which the
-    function knows of, are classes of their own. More than ``most`` values are a :class:`TooLongError`. Bodies keep
+    function knows of, are classes of their own; ``driven`` joints, where some are, have the columns of results, and the
+    others the rows of matrices. More than ``most`` values are a :class:`TooLongError`. Bodies keep
     their frames where ``in_own_frames`` says that results show them, and have those of the normal form otherwise.
     With a ``block`` of so many bodies matrices of long chains are made from blocks (:mod:`.blocks`), where they can be.
     """
     graph = Graph(most)
     form = model if in_own_frames else normal_form(model)[0]
     nodes = node_tree(form)
-    classes = classes_of(form, nodes, graph, {form.frame(frame)[0] for frame in frames})
+    classes = classes_of(form, nodes, graph, {form.frame(frame)[0] for frame in frames}, driven)
     recorder = _recorder(graph, form, nodes, classes)
     stand_in = _stand_in(form, nodes, classes, recorder)
     symbols = [graph.inputs(a, *inputs.sizes(stand_in, shape)) for a, shape in arrays.items()]
@@ -234,25 +238,52 @@ def roll(
     leaves, structure = flatten(function(stand_in, *symbols))
     graph.refuse_length()
     outputs = [x if isinstance(x, RecordedMatrix) else np.asarray(x) for x in leaves]
-    if not all(isinstance(x, RecordedMatrix) or x.shape[-1:] == (stand_in.nv,) for x in outputs):
+    columns, places, sizes = slices[1], None, (model.nv, model.nv)
+    if driven is not None:
+        columns = _columns_of(columns, [_is_driven(nodes, driven, kind.members[0]) for kind in classes])
+        places, sizes = _counted_apart(model, nodes, driven)
+    if not all(isinstance(x, RecordedMatrix) or x.shape[-1:] == (columns[-1].stop,) for x in outputs):
         raise UnrollableError(f"{name} gives something else than joint-space vectors and matrices: it cannot be rolled")
-    shapes = tuple(_shape(x, model) for x in outputs)
+    shapes = tuple(_shape(x, model, sizes) for x in outputs)
     lengths = {a: inputs.sizes(model, shape)[0] for a, shape in arrays.items()}
     signature = Signature(name, lengths, shapes, structure is LEAF, structure)
     one_sided = any(isinstance(x, RecordedMatrix) and x.is_one_sided for x in outputs)
-    program = RolledProgram(signature, nodes, classes, recorder.sweeps, one_sided)
-    program.phases, program.loops, program.factors = plan(recorder, slices[1], outputs, shapes, block)
+    program = RolledProgram(signature, nodes, classes, recorder.sweeps, one_sided, places)
+    program.phases, program.loops, program.factors = plan(recorder, columns, outputs, shapes, block)
     refuse_mixing(name, program, _own_inputs(classes, {a: len(x) for a, x in zip(arrays, symbols)}))
     return program
 
 
-def _shape(output: Any, model: Any) -> tuple[int, ...]:
-    """The shape of an output for the robot itself."""
+def _is_driven(nodes: NodeTree, driven: Sequence[bool], node: int) -> bool:
+    return any(driven[k] for k in nodes.members[node])
+
+
+def _columns_of(slices: Sequence[slice], driven: Sequence[bool]) -> list[slice]:
+    """Where the columns of driven classes are, side by side; others have none."""
+    out, start = [], 0
+    for where, is_driven in zip(slices, driven):
+        size = where.stop - where.start if is_driven else 0
+        out.append(slice(start, start + size))
+        start += size
+    return out
+
+
+def _counted_apart(model: Any, nodes: NodeTree, driven: Sequence[bool]) -> tuple[list[int], tuple[int, int]]:
+    """(where the numbers of every node begin, among those of driven ones or of the others; how many the others and the
+    driven ones have)."""
+    places, counts = [0] * len(nodes.members), [0, 0]
+    for i in sorted(range(len(places)), key=lambda i: first_of(model.v_slices, nodes.members[i])):
+        kind = int(_is_driven(nodes, driven, i))
+        places[i] = counts[kind]
+        counts[kind] += _degrees(model, nodes.members[i])
+    return places, (counts[0], counts[1])
+
+
+def _shape(output: Any, model: Any, sizes: tuple[int, int]) -> tuple[int, ...]:
+    """The shape of an output for the robot itself; ``sizes`` are those of rows and columns of joint space."""
     if isinstance(output, RecordedMatrix) and output.width:
         return model.nv, output.width * len(model.bodies)
-    if isinstance(output, RecordedMatrix):
-        return model.nv, model.nv
-    return *output.shape[:-1], model.nv
+    return sizes if isinstance(output, RecordedMatrix) else (*output.shape[:-1], sizes[1])
 
 
 def _own_inputs(classes: list[Class], lengths: Mapping[str, int]) -> list[dict[str, range]]:
@@ -300,7 +331,15 @@ def _stand_in(model: Any, nodes: NodeTree, classes: list[Class], tree: RecordedT
     """The model with one body, or node, per class."""
     held = [k for kind in classes for k in nodes.members[kind.members[0]]]
     clone = with_numbers(model, [c for kind in classes for c in kind.constants], bodies=[model.bodies[k] for k in held])
-    clone.__dict__["frame"] = _frames_of(model, {k: i for i, k in enumerate(held)})
+    place = {k: i for i, k in enumerate(held)}
+    clone.__dict__["frame"] = _frames_of(model, place)
+    stands_for = {
+        k: place[j]
+        for kind in classes
+        for i in kind.members
+        for k, j in zip(nodes.members[i], nodes.members[kind.members[0]])
+    }
+    clone.__dict__["joint"] = lambda name: stands_for[model.joint(name)]
     if not isinstance(tree, RecordedNodes):
         clone.__dict__["tree"] = tree
         return clone

@@ -148,8 +148,9 @@ class RecordedNodes(RecordedTree):
         leaves = flatten(x)[0]
         return self.at_ports(c, leaves) if outward else self.passed(c, leaves)
 
-    def _kind_of_start(self, c: int, x: Any) -> Any:
-        return self.sizes[c], tuple(np.shape(leaf) for leaf in flatten(x)[0])
+    def _kind_of_start(self, c: int, x: Any, outward: bool) -> Any:
+        """As it is carried, at ports: so inward and outward walks of the same classes share a loop."""
+        return self.sizes[c], tuple(np.shape(leaf) for leaf in self._carried(c, x, outward))
 
     def _columns_of_a_body(self, widths: Sequence[int]) -> int:
         [each] = {width // shape.count for width, shape in zip(widths, self.shapes)}

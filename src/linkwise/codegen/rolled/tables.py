@@ -44,7 +44,7 @@ def first_body(program: RolledProgram) -> int:
     return columns(program) - 1
 
 
-def _start(slices: Sequence[slice], held: Sequence[int]) -> int:
+def first_of(slices: Sequence[slice], held: Sequence[int]) -> int:
     """Where the numbers of bodies begin that lie together; anywhere where there are none."""
     own = [slices[k] for k in held if slices[k].stop > slices[k].start]
     first = own[0] if own else slices[held[0]]
@@ -69,8 +69,8 @@ def tables(program: RolledProgram, model: Any) -> tuple[np.ndarray, np.ndarray]:
             numbers.append(row)
             position += len(row)
     for k, held in enumerate(program.nodes.members):
-        q, v = (_start(slices, held) for slices in (model.q_slices, model.v_slices))
-        out[k, OUTPUT] = v
+        q, v = (first_of(slices, held) for slices in (model.q_slices, model.v_slices))
+        out[k, OUTPUT] = v if program.places is None else program.places[k]
         for j, name in enumerate(names):
             out[k, INPUTS + j] = starts[j] + (q if name == "q" else v)
         if program.nodes.is_grouped:

@@ -61,7 +61,7 @@ def _refused(*_: Any, **__: Any) -> NoReturn:
 class RecordedMatrix:
     """A joint-space matrix of blocks: by class on the diagonal, by walk and class beside it. (Of a result it is a leaf,
     as an array is.) It can be negated and returned; what else arrays can do is refused. ``width`` is how many columns
-    each body has; 0 are as many as it has rows."""
+    each body has; 0 are as many as it has rows. One that ``is_part`` has rows and columns of some joints."""
 
     __array_ufunc__ = None
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = __getitem__ = _refused
@@ -74,13 +74,19 @@ class RecordedMatrix:
         flipped: RecordedPairs | None,
         shape: tuple[int, int],
         width: int = 0,
+        is_part: bool = False,
     ) -> None:
+        self.is_part = is_part
         self.diagonal, self.kept, self.flipped, self.shape, self.width = diagonal, kept, flipped, shape, width
 
     @property
     def is_one_sided(self) -> bool:
         """Whether blocks of bodies inboard of each other are left out, which are zero."""
         return self.flipped is not None and not (self.flipped and any(self.kept))
+
+    def part(self, rows: Sequence[int], columns: Sequence[int]) -> RecordedMatrix:
+        """The rows and columns of some joints, of a matrix that has no other blocks."""
+        return RecordedMatrix(self.diagonal, self.kept, self.flipped, (len(rows), len(columns)), is_part=True)
 
     def __neg__(self) -> RecordedMatrix:
         flipped = None if self.flipped is None else self.flipped.mapped(_negative)
@@ -123,7 +129,7 @@ class RecordedTree(SweepRecorder):
         """The arrays that a walk takes on from a class."""
         return flatten(x)[0]
 
-    def _kind_of_start(self, c: int, x: Any) -> Any:
+    def _kind_of_start(self, c: int, x: Any, outward: bool) -> Any:
         """Walks of classes for which this is the same share a loop."""
         return self.sizes[c]
 
@@ -151,7 +157,7 @@ class RecordedTree(SweepRecorder):
         groups: dict[Any, list[int]] = {}
         for c, x in enumerate(starts):
             if x is not None:
-                groups.setdefault(self._kind_of_start(c, x), []).append(c)
+                groups.setdefault(self._kind_of_start(c, x, outward), []).append(c)
         kept = RecordedPairs()
         for origins in groups.values():
             forks = None if at_fork is None else [at_fork(a, origins[0]) for a in range(len(starts))]
