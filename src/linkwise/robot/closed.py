@@ -17,7 +17,7 @@ from .. import arrays, inputs
 from ..arguments import names, number, numbers, one_of
 from ..arrays import Array, ArrayLike, SameKind
 from ..dynamics import kinematics, operational
-from ..dynamics.closed import constraints, embedding, equations, linearized, projection, soft
+from ..dynamics.closed import constraints, directions, embedding, equations, linearized, projection, soft
 from ..dynamics.closed.actuation import least_effort
 from ..dynamics.closed.locality import Group, groups
 from ..dynamics.closed.soft import soft_forces, with_springs
@@ -378,11 +378,6 @@ class ClosedRobot(EmbeddedLoops):
         """(..., 2nv, 2nv): what is left of a change [δq; δv] of a closed state once q and v are closed again."""
         return self._call(lambda m, q, v: linearized.projection(m, q, v, self.rigid_loops), 2, q, v=v)
 
-    def _linearized(self, external: Any, **state: Any) -> tuple[tuple[int, ...], Any, list[Array]]:
-        batch, (q, v, tau, *others), f = self._checked_state(external, **state)
-        found = linearized.linearize_forward(self, q, v, tau, f, self.rigid_loops, self.soft_loops)
-        return batch, found, others
-
     @compiled(q="nq", v="nv", tau="nv", dq="nv", dv="nv", dtau="nv", external=("bodies", 6))
     def forward_dynamics_jvp(
         self,
@@ -398,19 +393,18 @@ class ClosedRobot(EmbeddedLoops):
     ) -> SameKind:
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
         refuse_method(self, "forward_dynamics_jvp", method)
-        batch, (Minv, by_v, by_q), (dq, dv, dtau) = self._linearized(
-            external, q=q, v=v, tau=tau, dq=dq, dv=dv, dtau=dtau
-        )
-        change = Minv @ dtau[..., None] + by_v @ dv[..., None] + by_q @ dq[..., None]
-        return inputs.fit(change[..., 0], batch, 1)
+        state = {"q": q, "v": v, "tau": tau, "dq": dq, "dv": dv, "dtau": dtau}
+        batch, (q, v, tau, *along), f = self._checked_state(external, **state)
+        loops = self.rigid_loops, self.soft_loops
+        return inputs.fit(directions.forward_change(self, (q, v, tau), tuple(along), f, *loops), batch, 1)
 
     @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6))
     def forward_dynamics_vjp(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
         """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
-        batch, (Minv, by_v, by_q), (w,) = self._linearized(external, q=q, v=v, tau=tau, weights=weights)
-        parts = ((x.mT @ w[..., None])[..., 0] for x in (by_q, by_v, Minv))
+        batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
+        parts = directions.forward_gradient(self, (q, v, tau), w, f, self.rigid_loops, self.soft_loops)
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
 
     @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))

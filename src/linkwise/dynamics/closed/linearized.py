@@ -77,7 +77,7 @@ def linearize_forward(
     held = [_best_axes(model, rates.links, in_body_axes(x)) for x in found[: len(loops)]]
     f = split_forces(with_springs(model, q, v, external, soft))
     run = _with_couplings if model.couplings else _with_branches
-    P, A_C, B_C = run(_State(model, rates, tau, f, held, found[len(loops) :]))
+    P, A_C, B_C = run(State(model, rates, tau, f, held, found[len(loops) :]))
     return P, -A_C, -B_C
 
 
@@ -103,7 +103,7 @@ def _with_softness(A_D: Array, B_D: Array, soft: Sequence[LoopVariation]) -> tup
     return A_D, B_D
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """A closed robot under forces."""
 
     model: Model
@@ -145,7 +145,7 @@ class _State(NamedTuple):
 # --- robots with coupled joints --------------------------------------------------------------------------------------
 
 
-def _with_couplings(x: _State) -> Matrices:
+def _with_couplings(x: State) -> Matrices:
     links = x.rates.links
     inverse = arrays.symmetric(articulated(links.nodes).solve(links.nodes, arrays.eye(links.nv, like=links.q)))
     cut = cut_by_inverse(x.model, x.kinds, inverse, _stacked_jacobian(links, x.loops))
@@ -201,7 +201,7 @@ class _Core(NamedTuple):
     through: list[int]  # by rate, the weld that holds its joint, of those that hold the base
 
 
-def _core(x: _State) -> _Core:
+def _core(x: State) -> _Core:
     links = x.rates.links
     bodies = core_bodies(links, [k for loop in (*x.loops, *x.soft) for k in loop.bodies])
     own, place = part_of_links(links, bodies), {-1: -1} | {k: i for i, k in enumerate(bodies)}
@@ -239,7 +239,7 @@ def _jacobian(links: Links, body: int) -> Array:
     return links.join_columns(columns, 6)
 
 
-def _with_branches(x: _State) -> Matrices:
+def _with_branches(x: State) -> Matrices:
     links, core = x.rates.links, _core(x)
     order = [columns_of(links, core.bodies), *(columns_of(links, b.bodies[1:]) for b in core.branches)]
     m, lam = x.moving(*_accelerated(x, core, order))
@@ -273,7 +273,7 @@ def _with_branches(x: _State) -> Matrices:
     return springs.softened(links, branched, *_in_order(blocks, order, like(m)))
 
 
-def _accelerated(x: _State, core: _Core, order: list[np.ndarray]) -> tuple[Array, Array]:
+def _accelerated(x: State, core: _Core, order: list[np.ndarray]) -> tuple[Array, Array]:
     """β̇ (..., nv) and λ (..., m, 1) of the closed robot."""
     left, opening = x.left_over()
     parts = [left[..., columns, :] for columns in order]
@@ -309,7 +309,7 @@ def sensitivity(model: Model, q: Array, v: Array, tau: Array, external: Array | 
     """∂β̇/∂π of the closed robot, (..., nv, 10 bodies): P(−Y)."""
     a, lam, opened = forward_dynamics(model, q, v, tau, external, loops)
     rates = velocity_terms(model, own_frames(evaluate(model, q)), v)
-    m, _ = _State(model, rates, tau, split_forces(external), opened.loops, []).moving(a, lam[..., None])
+    m, _ = State(model, rates, tau, split_forces(external), opened.loops, []).moving(a, lam[..., None])
     Y = regressor_of(m)
     return opened.solve(-Y, None, Y.shape[-1])[0]
 
