@@ -4,8 +4,8 @@
     python benchmarks/array_libraries.py --gradients   gradients in the forces too, of which the kernel is one as well
     python benchmarks/array_libraries.py --nothing     what the libraries take for next to nothing
 
-Microseconds of processor time, in brackets how many times as long as NumPy takes. The ways take turns, call by call
-where that is long, and of all rounds the least counts.
+Microseconds of processor time, in brackets how many times as long as NumPy takes. The ways take turns of a millisecond,
+or of a call where that is longer, and of all rounds the least counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import torch
 import linkwise as lw
 
 STATES = (1, 4096, 100_000)
-ROUNDS, LEAST_SECONDS = 40, 0.002
+TURN, ALL = 0.001, 4.0  # seconds of processor time
 
 
 def main() -> None:
@@ -117,9 +117,9 @@ def _least(ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
         run()
         begun = time.process_time()
         run()
-        counts[name] = max(1, int(LEAST_SECONDS / max(time.process_time() - begun, 1e-7)))
-    best = dict.fromkeys(ways, float("inf"))
-    for _ in range(ROUNDS):
+        counts[name] = max(1, int(TURN / max(time.process_time() - begun, 1e-7)))
+    best, end = dict.fromkeys(ways, float("inf")), time.process_time() + ALL
+    while time.process_time() < end:
         for name, run in ways.items():
             begun = time.process_time()
             for _ in range(counts[name]):
