@@ -394,9 +394,9 @@ class ClosedRobot(EmbeddedLoops):
         """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
         refuse_method(self, "forward_dynamics_jvp", method)
         state = {"q": q, "v": v, "tau": tau, "dq": dq, "dv": dv, "dtau": dtau}
-        batch, (q, v, tau, *along), f = self._checked_state(external, **state)
+        batch, (q, v, tau, dq, dv, dtau), f = self._checked_state(external, **state)
         loops = self.rigid_loops, self.soft_loops
-        return inputs.fit(directions.forward_change(self, (q, v, tau), tuple(along), f, *loops), batch, 1)
+        return inputs.fit(directions.forward_change(self, (q, v, tau), (dq, dv, dtau), f, *loops), batch, 1)
 
     @compiled(q="nq", v="nv", tau="nv", weights="nv", external=("bodies", 6))
     def forward_dynamics_vjp(

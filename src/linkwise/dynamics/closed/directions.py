@@ -2,9 +2,9 @@
 
     δβ̇ = P(δT − A_Dδβ − B̂δq) − Z*(c_vδβ + c_qδq)          (:mod:`.linearized`)
 
-solves 𝓜δβ̇ − G*δλ = δT − A_Dδβ − B̂δq and Gδβ̇ = −(c_vδβ + c_qδq), which :mod:`.elimination` does in O(n), and A_Dδβ + B_Dδq
-is Algorithm 1's of the Linearized dynamics paper. Of w·β̇ the gradients follow from one solution for forces w, whose
-motion is u = Pw and whose λ is −Zw: u, −A_D*u + c_v*λ and −B̂*u + c_q*λ.
+solves 𝓜δβ̇ − G*δλ = δT − A_Dδβ − B̂δq and Gδβ̇ = −(c_vδβ + c_qδq), which :mod:`.elimination` does in O(n), and
+A_Dδβ + B_Dδq is Algorithm 1's of the Linearized dynamics paper. Of w·β̇ the gradients follow from one solution for
+forces w, whose motion is u = Pw and whose λ is −Zw: u, −A_D*u + c_v*λ and −B̂*u + c_q*λ.
 """
 
 from __future__ import annotations
