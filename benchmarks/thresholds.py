@@ -477,6 +477,28 @@ def blocks_in_turn() -> Iterable[Row]:
         yield count, *(round(x, 1) for x in each)
 
 
+def overlapped() -> Iterable[Row]:
+    yield (
+        "robot",
+        "function",
+        "instructions",
+        "brought in before [ns]",
+        "between [ns]",
+        "compiling, before [s]",
+        "between [s]",
+    )
+    names = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse", "coriolis_matrix")
+    for robot, name in [(r, n) for r in ("panda", "quadruped", "humanoid") for n in names]:
+        found = []
+        for most in (0, 1 << 30):
+            with mock.patch.object(thresholds, "OVERLAPPED_UP_TO", most):
+                found.append(made(lw.load(robot), name, rolled=False))
+        kernels = [kernel for kernel, _ in found]
+        code = instructions(kernels[0].program, computed_places(kernels[0].program)[0])
+        times = [round(x, 1) for x in side_by_side(kernels)]
+        yield robot, name, len(code.code), *times, *(round(seconds, 2) for _, seconds in found)
+
+
 def held_for() -> Iterable[Row]:
     yield "held for", "ns a state (humanoid, inverse dynamics)", "(forward dynamics)"
     robot = lw.load("humanoid")
@@ -640,6 +662,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "NEAR_VECTORS": orders,
     **dict.fromkeys(("PAIRED_FROM", "PAIRED_UP_TO", "PRODUCTS_AT_ONCE", "BEGUN_AT_ONCE"), pairs_of_blocks),
     "IN_TURN": blocks_in_turn,
+    "OVERLAPPED_UP_TO": overlapped,
     "HELD_FOR": held_for,
     "FETCHED_AHEAD": fetched_ahead,
     "LLVM_PASSES": llvm_levels,

@@ -94,6 +94,7 @@ def test_states_are_the_same_in_every_run_and_no_motor_drives_a_free_base():
     case = Case("quadruped", "forward_dynamics", batch=3)
     robot = robot_of(case)
     first, again = states(robot, case), states(robot, case)
+    assert all(x.flags.c_contiguous for x in first)
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not first[2][:, :6].any() and first[2][:, 6:].all()
 

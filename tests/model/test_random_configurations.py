@@ -19,6 +19,7 @@ def test_together_and_one_by_one_are_the_same(name):
     assert np.array_equal(one_by_one, _one_by_one(ways, by_joints, 6))
     assert together.random() == alone.random() == by_joints.random()  # as many numbers were drawn
     assert r.random_configuration(0, 0).shape == (0, r.nq)
+    assert found.flags.c_contiguous  # kernels read them the quickest way
 
 
 def test_limits_hold_also_on_one_side():

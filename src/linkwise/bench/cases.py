@@ -82,7 +82,7 @@ def states(robot: Robot, case: Case, seed: int = 0) -> list[np.ndarray]:
         x = robot.random_configuration(rng, case.batch) if name == "q" else rng.normal(size=(case.batch, robot.nv))
         if name == "tau":
             x[:, [i for i, driven in enumerate(_driven(robot)) if not driven]] = 0.0
-        out.append(x.astype(case.dtype))
+        out.append(np.ascontiguousarray(x, dtype=case.dtype))
     return out
 
 

@@ -69,4 +69,4 @@ def _together(ways: list[_Ways]) -> Callable[[np.random.Generator, int], np.ndar
         drawn += n if x.bounded is None else 2 * n
     low, used = np.concatenate(lows), np.concatenate(places)
     width = np.concatenate(highs) - low
-    return lambda rng, count: low + width * rng.random((count, drawn))[:, used]
+    return lambda rng, count: low + width * np.take(rng.random((count, drawn)), used, axis=1)  # one after another

@@ -6,15 +6,18 @@ segments of the assembly.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from ...symbols.scalar import Scalar
 from ..program.instructions import MASKS, Instructions, instructions, is_known
+from ..program.overlap import moved_sizes, overlapped, overlaps
 from ..program.paired_blocks import in_turn, key_count, pays
 from ..program.places import computed_places, input_starts, output_count
+from ..program.tile_moves import LANES
 from ..program.trace import Program
-from .assembly import AHEAD, REGISTERS, Assembly, assembled
+from .assembly import AHEAD, ARRAYS, REGISTERS, Assembly, assembled
 from .assembly_bounds import Memory, check_bounds
 from .sine_cosine import ALIGNED_STACK, VectorType, all_lanes, sincos_name, sincos_type
 from .straight_line import ProgramWriter
@@ -28,7 +31,12 @@ _CHANGED = [
     "fpsr",
     "flags",
 ]
-_RULES = ",".join(["={rax}", "{rdi}", "{rsi}", "{rdx}", "{rcx}", *(f"~{{{x}}}" for x in _CHANGED)])
+
+
+def _rules(moved: int) -> str:
+    """Which registers hold the arguments, of which so many are for moving states, and which are changed."""
+    given = ["rdi", "rsi", "rdx", "rcx", *("r8", *ARRAYS)[:moved]]
+    return ",".join(["={rax}", *(f"{{{x}}}" for x in given), *(f"~{{{x}}}" for x in _CHANGED)])
 
 
 def is_assembled(program: Program, t: VectorType) -> bool:
@@ -41,9 +49,9 @@ def is_paired(program: Program, t: VectorType) -> bool:
     return is_assembled(program, t) and t.lanes > 1 and pays(_made(program, t, 1).code)
 
 
-def frame_size(program: Program, t: VectorType, blocks: int = 1) -> int:
+def frame_size(program: Program, t: VectorType, blocks: int = 1, moving: bool = False) -> int:
     """How many vectors of memory the code has beside inputs and results, behind which they stand."""
-    return _made(program, t, blocks).assembly.frame
+    return _made(program, t, blocks, moving).assembly.frame
 
 
 def instruction_count(program: Program, t: VectorType) -> int:
@@ -54,23 +62,50 @@ def instruction_count(program: Program, t: VectorType) -> int:
 def assembled_block(program: Program, t: VectorType, name: str, blocks: int = 1) -> str:
     """``@name(in, out)``, which answers whether a guard failed, for one block of states or two."""
     made = _made(program, t, blocks)
-    results = output_count(program)
-    parts, lines = _sines_of_inputs(made, t, name)
-    for angle, first, place in made.sums:
-        lines += _sine_of_sum(program, angle, first, place, t)
-    lines += _code(made.assembly, t, name)
-    pool = ", ".join(f"{t.scalar} {t.literal(x)}" for x in made.assembly.constants)
-    table = f"[{len(made.assembly.constants)} x {t.scalar}] [{pool}]"
-    frame = f"  %frame = getelementptr i8, ptr %out, i64 {blocks * results * t.alignment}"
-    constants = [line for block in range(blocks) for line in _constant_results(program, t, block * results)]
-    body = "\n".join([frame, *constants, *lines])
-    return f"""@{name}_constants = internal constant {table}, align 64
+    parts, sines = _sines_of_inputs(made, t, name)
+    lines = [*_before(program, made, t, blocks), *sines, *_sums(program, made, t), *_code(made.assembly, t, name)]
+    body = "\n".join(lines)
+    return f"""{_pool(made, t, name)}
 {parts}
 define internal i1 @{name}(ptr %in, ptr %out) noinline {ALIGNED_STACK} {{
 {body}
   ret i1 %bad
 }}
 """
+
+
+def _before(program: Program, made: _Made, t: VectorType, blocks: int) -> list[str]:
+    """Where the frame is, and results that are numbers."""
+    results = output_count(program)
+    lines = [f"  %frame = getelementptr i8, ptr %out, i64 {blocks * results * t.alignment}"]
+    return [*lines, *(line for block in range(blocks) for line in _constant_results(program, t, block * results))]
+
+
+def _sums(program: Program, made: _Made, t: VectorType) -> list[str]:
+    return [x for angle, first, place in made.sums for x in _sine_of_sum(program, angle, first, place, t)]
+
+
+def is_overlapped(program: Program, t: VectorType) -> bool:
+    """Whether states are moved between the instructions of others as well (:mod:`..program.overlap`)."""
+    if not is_assembled(program, t) or t.lanes != LANES or t.bits != 64:
+        return False
+    return overlaps(program, _made(program, t, 1).code)
+
+
+def overlapped_block(program: Program, t: VectorType, name: str, like: str, blocks: int) -> str:
+    """``@name(in, out, next, arrays…)``: like ``@like``, of which it has the sines, and brings in the next states."""
+    made = _made(program, t, blocks, moving=True)
+    arrays = [f"ptr %array{i}" for i in range(len(moved_sizes(program)))]
+    lines = [*_before(program, made, t, blocks), *_sines_of_inputs(made, t, like)[1], *_sums(program, made, t)]
+    lines += _code(made.assembly, t, name, ["ptr %next", *arrays])
+    head = f"define internal i1 @{name}(ptr %in, ptr %out, ptr %next, {', '.join(arrays)}) noinline {ALIGNED_STACK}"
+    body = "\n".join(lines)
+    return f"{_pool(made, t, name)}\n{head} {{\n{body}\n  ret i1 %bad\n}}\n"
+
+
+def _pool(made: _Made, t: VectorType, name: str) -> str:
+    numbers = ", ".join(f"{t.scalar} {t.literal(x)}" for x in made.assembly.constants)
+    return f"@{name}_constants = internal constant [{len(made.assembly.constants)} x {t.scalar}] [{numbers}], align 64"
 
 
 def _constant_results(program: Program, t: VectorType, start: int) -> list[str]:
@@ -89,8 +124,8 @@ class _Made(NamedTuple):
     sums: list[tuple[Scalar, int, int]]  # other angles: each, where the inputs begin it is of, and its place
 
 
-@lru_cache(maxsize=6)  # asked for once for the module's text and again for its memory
-def _made(program: Program, t: VectorType, blocks: int) -> _Made:
+@lru_cache(maxsize=8)  # asked for once for the module's text and again for its memory
+def _made(program: Program, t: VectorType, blocks: int, moving: bool = False) -> _Made:
     code = instructions(program, computed_places(program)[0])
     starts = input_starts(program)
     inputs, results, keys = sum(program.inputs.values()), output_count(program), key_count(code)
@@ -107,8 +142,12 @@ def _made(program: Program, t: VectorType, blocks: int) -> _Made:
     }
     if blocks == 2:
         code = in_turn(code, inputs, results)
-    made = assembled(code, t, starts, sines, program.guards)
-    check_bounds(made, t, Memory(blocks * inputs, blocks * results), 2 * len(order))
+    widths: list[int] = []
+    if moving:
+        code, widths = overlapped(program, code, blocks, t.lanes)
+    made = assembled(code, t, starts, sines, program.guards, widths)
+    moved = [blocks * t.lanes * n for n in moved_sizes(program)] if moving else []
+    check_bounds(made, t, Memory(blocks * inputs, blocks * results, moved), 2 * len(order))
     return _Made(code, made, looped, sums)
 
 
@@ -192,14 +231,15 @@ def _sine_of_sum(program: Program, angle: Scalar, first: int, n: int, t: VectorT
     return [*writer.lines, *_sine_lines(writer.value(angle), (2 * n, 2 * n + 1), t, f"a{n}")]
 
 
-def _code(assembly: Assembly, t: VectorType, name: str) -> list[str]:
+def _code(assembly: Assembly, t: VectorType, name: str, moved: Sequence[str] = ()) -> list[str]:
     """The lines that run the code; %bad is whether a guard failed."""
-    arguments = f"ptr %in, ptr %out, ptr %ahead, ptr @{name}_constants"
+    arguments = ", ".join(["ptr %in", "ptr %out", "ptr %ahead", f"ptr @{name}_constants", *moved])
+    rules = _rules(len(moved))
     lines = [f"  %ahead = getelementptr i8, ptr %frame, i64 {AHEAD * t.alignment}"]
     failed = "0"
     for n, segment in enumerate(assembly.segments):
-        text = "\\0A".join(["kxorw %k1, %k1, %k1", *segment.lines, "kmovw %k1, %eax"])
-        lines.append(f'  %bits{n} = call i64 asm sideeffect "{text}", "{_RULES}"({arguments})')
+        text = "\\0A".join(["kxorw %k1, %k1, %k1", *segment.lines, "kmovw %k1, %eax"]).replace("$", "$$")
+        lines.append(f'  %bits{n} = call i64 asm sideeffect "{text}", "{rules}"({arguments})')
         lines.append(f"  %failed{n} = or i64 {failed}, %bits{n}")
         failed = f"%failed{n}"
         if segment.sines is not None:

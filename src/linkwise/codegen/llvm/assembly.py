@@ -26,6 +26,11 @@ _COMPARED = {"less": "lt", "less_equal": "le", "equal": "eq"}
 AHEAD = 128  # vectors by which the address of the frame is ahead: offsets of 256 of them then fit into one byte
 
 
+# Where addresses of arrays are, in order, of which states are brought in, and masks of tiles that are not full.
+ARRAYS = ("r9", "r10", "r11", "rbx")
+_MASKED = ("k4", "k5", "k6", "k7")
+
+
 class Segment(NamedTuple):
     """Instructions as text, and, where a sine is to be computed after them, the slots of angle, sine and cosine."""
 
@@ -34,22 +39,29 @@ class Segment(NamedTuple):
 
 
 class Assembly(NamedTuple):
-    """The code, how many vectors its frame has, and the constants that it reads."""
+    """The code, how many vectors its frame has, the constants that it reads, and its masks."""
 
     segments: list[Segment]
     frame: int
     constants: list[float]
+    masks: dict[str, int]  # how many numbers each lets through
 
 
 def assembled(
-    code: Instructions, t: VectorType, inputs: Mapping[str, int], sines: Mapping[int, int], guards: Sequence[Guard]
+    code: Instructions,
+    t: VectorType,
+    inputs: Mapping[str, int],
+    sines: Mapping[int, int],
+    guards: Sequence[Guard],
+    widths: Sequence[int] = (),
 ) -> Assembly:
     """Text of the instructions; ``inputs`` says at which vector each begins, ``sines`` where in the frame they stand.
 
     Registers rdi, rsi, rdx and rcx hold the addresses of inputs, results, the frame (and :data:`AHEAD` vectors), and
-    constants; k1 has a bit for each state in which a guard fails.
+    constants; k1 has a bit for each state in which a guard fails. Where states are brought in, r8 holds the address of
+    the next inputs and :data:`ARRAYS` those of arrays; ``widths`` says how many numbers tiles have that are not full.
     """
-    return _Assembler(code, t, inputs, sines, guards).run()
+    return _Assembler(code, t, inputs, sines, guards, widths).run()
 
 
 class _Assembler:
@@ -60,6 +72,7 @@ class _Assembler:
         inputs: Mapping[str, int],
         sines: Mapping[int, int],
         guards: Sequence[Guard],
+        widths: Sequence[int],
     ) -> None:
         self.code, self.t, self.guards = code.code, t, guards
         wide = {512: "zmm", 256: "ymm"}.get(t.lanes * t.bits, "xmm")
@@ -76,6 +89,7 @@ class _Assembler:
             self.home[key] = self._at("%rdi", inputs[name] + index)
         for key, slot in sines.items():
             self.home[key] = self._frame(slot)
+        self.masks = dict(zip(widths, _MASKED, strict=False))
         self.places: dict[str, int] = {}  # of constants
         self.spread_keys = set(code.constants)
         for key, number in code.constants.items():
@@ -95,6 +109,8 @@ class _Assembler:
         self.leaving: list[int] = []  # slots that are free once the instruction, which may read them, is written
         self.slots = 2 * (1 + max(sines.values(), default=-1) // 2)  # both of an angle are written, if one is used
         self.lines: list[str] = []
+        for width, mask in self.masks.items():
+            self.lines += [f"movl ${(1 << width) - 1}, %eax", f"kmovw %eax, %{mask}"]
         self.segments: list[Segment] = []
 
     def _at(self, base: str, vector: int) -> str:
@@ -113,7 +129,12 @@ class _Assembler:
             self.free_slots += self.leaving
             self.leaving.clear()
         self.segments.append(Segment(self.lines, None))
-        return Assembly(self.segments, self.slots, [float.fromhex(x) for x in self.places])
+        return Assembly(
+            self.segments,
+            self.slots,
+            [float.fromhex(x) for x in self.places],
+            {mask: n for n, mask in self.masks.items()},
+        )
 
     # --- registers -------------------------------------------------------------------------------------
 
@@ -339,6 +360,33 @@ class _Assembler:
         self.lines.append(f"vcmple_oq{self.kind} {least}, {self._text(x.operands[0])}, %k2")
         self.lines.append("korw %k2, %k1, %k1")
         self._used(i, x.operands)
+
+    def _row(self, i: int, x: Instruction) -> None:
+        """Numbers of one state, as they lie in an array."""
+        array, place, width = x.signs
+        r = self._room()
+        mask = f" {{%{self.masks[width]}}} {{z}}" if width < self.t.lanes else ""
+        self.lines.append(f"vmovu{self.kind} {place * self.t.size}(%{ARRAYS[array]}), {self.names[r]}{mask}")
+        self._give(x.value, r)
+
+    def _keep(self, i: int, x: Instruction) -> None:
+        (a,) = x.operands
+        self._bring(a)
+        self.lines.append(f"{self.store} {self._text(a)}, {self._at('%r8', x.value)}")
+        self._used(i, (a,))
+
+    def _unpack_low(self, i: int, x: Instruction) -> None:
+        a, b = x.operands
+        self._two(i, f"vunpcklp{self.kind[1]}", x.value, a, b, commutes=False)
+
+    def _unpack_high(self, i: int, x: Instruction) -> None:
+        a, b = x.operands
+        self._two(i, f"vunpckhp{self.kind[1]}", x.value, a, b, commutes=False)
+
+    def _quarters(self, i: int, x: Instruction) -> None:
+        """Quarters of two vectors, by numbers of two bits each."""
+        a, b = x.operands
+        self._two(i, f"vshuff64x2 ${x.signs[0]},", x.value, a, b, commutes=False)
 
     def _select(self, i: int, x: Instruction) -> None:
         """A comparison is false where an operand is not a number. Truths wait in k2, k3, …"""

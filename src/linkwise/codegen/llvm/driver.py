@@ -1,7 +1,8 @@
 """The loop over blocks of states, around code for one block of them and, where there is any, code for two.
 
 ``@lw_block(in, out)`` and ``@lw_pair(in, out)`` find their inputs as vectors, one block's after the other's, and leave
-their results so; what stands before and after a call of them brings states there and back.
+their results so; what stands before and after a call of them brings states there and back. ``@lw_turn(in, out,
+next, arrays…)`` brings in the next states while it computes.
 """
 
 from __future__ import annotations
@@ -29,16 +30,25 @@ def call_out(k: int, to: str, between: str, step: str, results: str, lanes: str,
     return f"  call void @lw_out{k}(ptr {to}, i64 {between}, i64 {step}, ptr {results}, i64 {lanes}, i1 {large})"
 
 
+class Turns(NamedTuple):
+    """How many blocks of states ``@lw_turn`` does at a time, and at which byte of scratch other inputs can be."""
+
+    blocks: int
+    other_inputs: int
+
+
 def driver_ir(
     signature: Signature,
     t: VectorType,
     in_rows: Container[int] = (),
     writing_rows: Sequence[str] = (),
     results_in_pair: int | None = None,
+    turns: Turns | None = None,
 ) -> str:
     """The loop; outputs ``in_rows`` are written row by row of one state, by other lines.
 
     ``results_in_pair`` is after how many vectors the second block's results stand, where two blocks are done at a time.
+    Where there are ``turns``, they come first, and do all whole blocks of states that lie without gaps.
     """
     outputs = [size_of(shape) for shape in signature.shapes]
     blocks = 1 if results_in_pair is None else 2
@@ -64,26 +74,93 @@ def driver_ir(
         ways.append(_way(signature, t, written, _two(signature, t, results_in_pair), ()))
         choice = [f"  %both = icmp ugt i64 %left, {t.lanes}", "  br i1 %both, label %two, label %one"]
     ends = ["one", "two"][:blocks]
+    begin = _turning(signature, t, written, turns, results_in_pair or 0) if turns else ["  br label %loop"]
+    before = ["turned", "begin"] if turns else ["begin"]
+    start = ", ".join(f"[{'%i_turn' if x == 'turned' else '0'}, %{x}]" for x in before)
+    bad = ", ".join(f"[{'%bad_turn' if x == 'turned' else 'false'}, %{x}]" for x in before)
+    ended = [f"[%bad_{x}, %{x}_run]" for x in ends] + (["[%bad_turn, %turned]"] if turns else [])
     join = "\n".join
     return f"""define i64 @lw_kernel(i64 %given, ptr %arrays, ptr noalias %scratch) {ALIGNED_STACK} {{
 entry:
 {join(header)}
   %results = getelementptr i8, ptr %scratch, i64 {sum(signature.inputs.values()) * blocks * t.alignment}
   %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %loop
+  br i1 %none, label %done, label %begin
+begin:
+{join(begin)}
 loop:
-  %i = phi i64 [0, %entry], {", ".join(f"[%i_{x}, %{x}_run]" for x in ends)}
-  %bad = phi i1 [false, %entry], {", ".join(f"[%bad_{x}, %{x}_run]" for x in ends)}
+  %i = phi i64 {start}, {", ".join(f"[%i_{x}, %{x}_run]" for x in ends)}
+  %bad = phi i1 {bad}, {", ".join(f"[%bad_{x}, %{x}_run]" for x in ends)}
   %left = sub i64 %count, %i
 {join(choice)}
 {join(line for way in ways for line in way)}
 done:
-  %any = phi i1 [false, %entry], {", ".join(f"[%bad_{x}, %{x}_run]" for x in ends)}
+  %any = phi i1 [false, %entry], {", ".join(ended)}
   fence seq_cst
   %answer = zext i1 %any to i64
   ret i64 %answer
 }}
 """
+
+
+def _turning(
+    signature: Signature, t: VectorType, written: Sequence[bool], turns: Turns, results_in_pair: int
+) -> list[str]:
+    """Turns over whole blocks: each computes from inputs that the turn before has brought in, and brings in the next.
+
+    The last brings in its own once more.
+    """
+    inputs = list(signature.inputs.values())
+    states, vectors = turns.blocks * t.lanes, sum(inputs)
+    first = [_full(f"f{b}", str(b * t.lanes), b * vectors, b * results_in_pair, t) for b in range(turns.blocks)]
+    these = [_full(f"t{b}", f"%i_t{b}", b * vectors, b * results_in_pair, t) for b in range(turns.blocks)]
+    lines, gapless = [], "true"
+    for n, size in enumerate(inputs):
+        if size:
+            lines += [
+                f"  %packed{n} = icmp eq i64 %w{n}_2, {t.size}",
+                f"  %close{n} = icmp eq i64 %w{n}_1, {size * t.size}",
+                f"  %both{n} = and i1 %packed{n}, %close{n}",
+                f"  %gapless{n} = and i1 {gapless}, %both{n}",
+            ]
+            gapless = f"%gapless{n}"
+    lines += [
+        f"  %turns = udiv i64 %count, {states}",
+        "  %several = icmp ugt i64 %turns, 1",
+        f"  %turning = and i1 {gapless}, %several",
+        f"  %other = getelementptr i8, ptr %scratch, i64 {turns.other_inputs}",
+        f"  %end = mul i64 %turns, {states}",
+        f"  %last_turn = sub i64 %end, {states}",
+        "  br i1 %turning, label %begin_turns, label %loop",
+        "begin_turns:",
+        *(line for block in first for line in _moves_in(block, inputs, t)),
+        "  br label %turn",
+        "turn:",
+        "  %i_now = phi i64 [0, %begin_turns], [%i_turn, %turn]",
+        "  %bad_before = phi i1 [false, %begin_turns], [%bad_turn, %turn]",
+        "  %in_now = phi ptr [%scratch, %begin_turns], [%in_next, %turn]",
+        "  %in_next = phi ptr [%other, %begin_turns], [%in_now, %turn]",
+        f"  %i_turn = add i64 %i_now, {states}",
+        "  %more_turns = icmp ult i64 %i_turn, %end",
+        "  %i_next = select i1 %more_turns, i64 %i_turn, i64 %last_turn",
+        *(f"  %i_t{b} = add i64 %i_now, {b * t.lanes}" for b in range(turns.blocks)),
+    ]
+    given = []
+    for n, size in enumerate(inputs):
+        if size:
+            lines.append(f"  %by{n} = mul i64 %i_next, {size * t.size}")
+            lines.append(f"  %of{n} = getelementptr i8, ptr %w{n}_0, i64 %by{n}")
+            given.append(f"ptr %of{n}")
+    return [
+        *lines,
+        f"  %bad_now = call i1 @lw_turn(ptr %in_now, ptr %results, ptr %in_next, {', '.join(given)})",
+        "  %bad_turn = or i1 %bad_before, %bad_now",
+        *(line for block in these for line in (*block.lines, *_moves_out(block, len(inputs), written, t))),
+        "  br i1 %more_turns, label %turn, label %turned",
+        "turned:",
+        "  %all_done = icmp eq i64 %i_turn, %count",
+        "  br i1 %all_done, label %done, label %loop",
+    ]
 
 
 class _Block(NamedTuple):
@@ -105,6 +182,12 @@ def _two(signature: Signature, t: VectorType, results: int) -> list[_Block]:
     beyond = [f"  %start = add i64 %i, {t.lanes}", f"  %left_over = sub i64 %left, {t.lanes}"]
     first = _Block("p", "%i", 0, 0, _lanes("p", "%left", t))
     return [first, _Block("q", "%start", inputs, results, [*beyond, *_lanes("q", "%left_over", t)])]
+
+
+def _full(tag: str, start: str, inputs: int, results: int, t: VectorType) -> _Block:
+    """One that has as many states as there are lanes."""
+    lines = [f"  %{tag}lanes = add i64 0, {t.lanes}", f"  %{tag}last = add i64 0, {t.lanes - 1}"]
+    return _Block(tag, start, inputs, results, lines)
 
 
 def _lanes(tag: str, left: str, t: VectorType) -> list[str]:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from ..rolled.tables import areas, before_work, scratch_vectors
 from .blocked_walks import blocked_walks
 from .driver import driver_ir, size_of
-from .module import identity_places, objects_ir, transpose_in, transpose_out
+from .module import identity_places, objects_ir
+from .moving_states import transpose_in, transpose_out
 from .product_matrix import call_matrices, matrices_ir
 from .rolled_body import BodyCode, row_lines
 from .rolled_walks import pair_loop
