@@ -69,23 +69,11 @@ def same(found, expected):
     )
 
 
-def record_of(entry, robot, name="forward_dynamics", dtype="float64"):
-    (found,) = [x for key, x in entry.records.items() if key[0].startswith(f"{name}-") and key[1] == dtype]
-    return found
-
-
 @pytest.fixture
-def only(entry):
-    """No records but those of the test itself."""
-    before = dict(entry.records)
-    for key, record in before.items():
-        entry._remove(record.address)
-        del entry.records[key]
-    yield entry
-    for key, record in before.items():
-        if key not in entry.records:
-            entry.records[key] = record
-            entry._add(record.address)
+def records(entry):
+    """The records that came while the test runs, which is on robots of its own."""
+    before = set(entry.records)
+    return lambda: [record for key, record in entry.records.items() if key not in before]
 
 
 ROBOTS = {
@@ -186,8 +174,8 @@ def test_what_jax_makes_of_a_call(python):
         assert same(run(*x), first) and python.calls == seen, name
 
 
-def test_several_threads_at_once_and_memories_for_them(only, python):
-    robot = lw.load("panda")
+def test_several_threads_at_once(records):
+    robot = lw.chain(7, seed=82)
     run = jax.jit(robot.forward_dynamics)
     cases = [states(robot, (n,), (n,), (n,), seed=n) for n in (3, 257, 2049, 1000)]
     expected = [robot.forward_dynamics(*x) for x in cases]
@@ -206,17 +194,17 @@ def test_several_threads_at_once_and_memories_for_them(only, python):
     for thread in threads:
         thread.join()
     assert not wrong
-    record = record_of(only, robot)
+    (record,) = records()
     assert not record.at_work and not any(x.table[M["busy"]] for x in record._memories)
 
 
-def test_a_call_whose_memories_are_taken_goes_through_python_and_there_is_one_more(only, python, monkeypatch):
+def test_a_call_whose_memories_are_taken_goes_through_python_and_there_is_one_more(records, python, monkeypatch):
     monkeypatch.setattr(jax_entry.os, "cpu_count", lambda: 2)
-    robot = lw.load("double_pendulum")
+    robot = lw.chain(2, seed=83)
     x = states(robot, (5,), (5,), (5,))
     run, expected = jax.jit(robot.forward_dynamics), robot.forward_dynamics(*x)
     run(*x)
-    record = record_of(only, robot)
+    (record,) = records()
     assert len(record._memories) == 1
     record._memories[0].table[M["busy"]] = 1
     seen = python.calls
@@ -253,13 +241,13 @@ def test_tiny_numbers_are_what_they_are(python):
         assert same(found, expected) and same(halves, usual)
 
 
-def test_systems_without_a_team_share_large_batches_through_python(only, python, monkeypatch):
+def test_systems_without_a_team_share_large_batches_through_python(records, python, monkeypatch):
     monkeypatch.setattr(jax_entry, "team", lambda: None)
     monkeypatch.setattr("linkwise.codegen.runtime.python_functions.usable_cores", lambda: 2)
     robot = lw.chain(2, seed=77)
     run = jax.jit(robot.forward_dynamics)
     run(*states(robot, (5,), (5,), (5,)))
-    most = int(record_of(only, robot).words[R["most"]])
+    most = int(records()[0].words[R["most"]])
     for count, by_python in ((most, 0), (most + 1, 1)):
         x = states(robot, *[(count,)] * 3)
         run.lower(*x).compile()
@@ -267,31 +255,31 @@ def test_systems_without_a_team_share_large_batches_through_python(only, python,
         assert same(run(*x), robot.forward_dynamics(*x)) and python.calls == seen + by_python
 
 
-def test_equal_robots_and_pickled_ones(only, python):
+def test_equal_robots_and_pickled_ones(records, python):
     """They have one name; when the first is gone the next one's code is called."""
     robot = lw.chain(2, seed=78)
     twin = pickle.loads(pickle.dumps(robot))
     x = states(robot, (4,), (4,), (4,))
     expected = robot.forward_dynamics(*x)
     first, second = jax.jit(robot.forward_dynamics), jax.jit(twin.forward_dynamics)
-    assert same(first(*x), expected) and same(second(*x), expected) and len(only.records) == 1
+    assert same(first(*x), expected) and same(second(*x), expected) and len(records()) == 1
     assert python.calls == 1
 
 
-def test_records_go_with_their_functions(only, monkeypatch):
+def test_records_go_with_their_functions(entry, records, monkeypatch):
     monkeypatch.setattr(jax_calls, "_IN_PROGRAMS", Named(1, ""))
     robot = lw.chain(2, seed=79)
     robot.compile("forward_dynamics")(*map(jax.numpy.asarray, states(robot, (4,), (4,), (4,))))
-    record = record_of(only, robot)
+    (record,) = records()
     record.words[R["at_work"]] += 1  # as if a thread of XLA's were in it
     other = lw.chain(1, seed=80)
     del robot
     other.compile("gravity_force")(jax.numpy.zeros(1))
     gc.collect()
-    assert record not in only.records.values() and record in only._leaving
+    assert record not in entry.records.values() and record in entry._leaving
     record.words[R["at_work"]] -= 1
     other.compile("mass_matrix")(jax.numpy.zeros(1))
-    assert record not in only._leaving
+    assert record not in entry._leaving
 
 
 def test_what_xla_called_last_is_held_longest():
@@ -307,10 +295,10 @@ def test_what_xla_called_last_is_held_longest():
     assert list(named._last) == ["d", "a"]
 
 
-def test_a_fork_has_none_of_the_threads(only):
+def test_a_fork_has_none_of_the_threads(records):
     robot = lw.chain(2, seed=81)
     robot.compile("forward_dynamics")(*map(jax.numpy.asarray, states(robot, (4,), (4,), (4,))))
-    record = record_of(only, robot)
+    (record,) = records()
     record.words[R["at_work"]] += 1
     record._memories[0].table[M["busy"]] = 1
     assert answer_of_a_fork(lambda: not record.at_work and not record._memories[0].table[M["busy"]])
