@@ -8,6 +8,7 @@ import pytest
 
 import linkwise as lw
 from helpers.flexible_bodies import beam, flexible_arm
+from helpers.linkages import four_bars
 from helpers.node_robots import alternating, bend, on_two_ports, stages
 from linkwise.codegen import pipeline, thresholds
 from linkwise.codegen.facts import catalogue
@@ -101,6 +102,27 @@ def test_calls_of_robots_whose_bodies_move_as_one_have_code(robot, in_own_frames
             continue
         assert kernel is not None or catalogue(type(r))[name].in_parts, (name, asked.journal[-1].note)
     assert len(names) >= 6
+
+
+OF_SOME_BODIES = ("disturbance_map", "linearize_velocity")
+
+
+def test_calls_of_some_bodies_of_a_long_flexible_chain_have_loops(in_own_frames):
+    r = flexible_arm(60, beam(6))
+    for name in OF_SOME_BODIES:
+        assert isinstance(pipeline.compile_job(job(r, name)), RolledKernel), name
+
+
+def test_the_longest_calls_of_loops_in_series_have_code_or_parts(in_own_frames, monkeypatch):
+    """Four of them with a limit that is to them what a call's is to sixteen."""
+    monkeypatch.setattr(thresholds, "LONGEST_TRACE", 15_000)
+    r = four_bars(4)
+    in_parts = ("linearize_forward", "forward_dynamics_sensitivity")
+    for name in ("forward_dynamics_jvp", "forward_dynamics_vjp", "mass_solve", "inverse_dynamics_regressor"):
+        assert pipeline.compile_job(job(r, name)) is not None, name
+    for name in in_parts:
+        asked = job(r, name)
+        assert pipeline.compile_job(asked) is None and catalogue(type(r))[name].in_parts, name
 
 
 ROLLED = [name for name, facts in catalogue(lw.Robot).items() if facts.rolls and not facts.rolls_with]

@@ -26,6 +26,7 @@ class Facts:
     mixes_columns: bool = False  # whether its matrices are multiplied by K and d of springs, which no loop does
     # (robot, *arrays, **others) → the same from other compiled calls, where code of its own would be long
     in_parts: Callable[..., Any] | None = None
+    parts_last: bool = False  # whether these are for code of its own that a mere call would not wait for
     on_arrays: tuple[str, ...] = ()  # the values of ``method`` with which NumPy and JAX run it, and no scalar code can
     rolls_with: tuple[str, ...] = ()  # its other arguments, such as frames, with which loops of machine code have it
     # (robot, other arguments) → of every body whether its joint is driven, where results have columns for those joints

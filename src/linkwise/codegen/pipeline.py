@@ -391,7 +391,7 @@ def _traced(job: Job, robot: Any) -> Program:
     """The program in the frames of this robot."""
     plain = job.facts is not None  # the catalogue needs none of NumPy's functions on symbols
     most = None if job.patient else thresholds.LONGEST_TRACE
-    if most and job.facts is not None and job.facts.in_parts:
+    if most and job.facts is not None and job.facts.in_parts and not job.facts.parts_last:
         most = thresholds.LONGEST_WITH_PARTS
     return trace(robot, job.call, job.name, job.lengths, job.arrays, job.parameters, plain, most)
 

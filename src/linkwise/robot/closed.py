@@ -27,6 +27,7 @@ from ..errors import InputError, ModelError, NotAdmittedError
 from ..model.loops import Loop
 from ..model.model import Model, with_numbers
 from ..properties import cached_property
+from . import closed_parts
 from .calls import as_frames, choose
 from .closed_methods import METHODS, choice, explanation, refuse_scan, refuse_unfit
 from .coupled import refuse_following
@@ -351,7 +352,7 @@ class ClosedRobot(EmbeddedLoops):
 
     # --- linearised models ---------------------------------------------------------------------------
 
-    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6), in_parts=closed_parts.linearized, parts_last=True)
     def linearize_forward(
         self,
         q: ArrayLike,
@@ -407,7 +408,7 @@ class ClosedRobot(EmbeddedLoops):
         parts = directions.forward_gradient(self, (q, v, tau), w, f, self.rigid_loops, self.soft_loops)
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))
 
-    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6), in_parts=closed_parts.sensitivity, parts_last=True)
     def forward_dynamics_sensitivity(
         self,
         q: ArrayLike,

@@ -64,6 +64,7 @@ def compiled(
     per_body: int = 0,
     mixes_columns: bool = False,
     in_parts: Callable[..., Any] | None = None,
+    parts_last: bool = False,
     on_arrays: tuple[str, ...] = (),
     rolls_with: tuple[str, ...] = (),
     driven: Callable[..., Sequence[bool]] | None = None,
@@ -80,7 +81,8 @@ def compiled(
     operations it takes for each two degrees of freedom of general geometry of which one is inboard of the other, and
     ``per_body`` about how many for each body, where it is no matrix and more than forward dynamics has.
     ``mixes_columns`` that springs multiply its matrices, which loops do not do.
-    ``in_parts(robot, *arrays, **others)`` gets the same from other compiled calls, for robots whose code would be long.
+    ``in_parts(robot, *arrays, **others)`` gets the same from other compiled calls, for robots whose code would be long;
+    with ``parts_last``, for those alone for whom it would be so long that a call were left to NumPy.
     ``rolls_with`` names other arguments, of frames and joints, with which machine code has loops; results have joint
     space last, or those of its columns of which ``driven(robot, other arguments)`` says so, body by body.
     ``on_arrays`` names variants that work on arrays of all bodies: they run as they stand, whatever the target.
@@ -104,6 +106,7 @@ def compiled(
             per_body,
             mixes_columns,
             in_parts,
+            parts_last,
             on_arrays,
             rolls_with,
             driven,

@@ -14,6 +14,7 @@ from ..dynamics.closed.locality import Group, independent_entries
 from ..dynamics.linearized import models as linear
 from ..errors import NotAdmittedError
 from ..model.model import Model
+from . import closed_parts
 from .closed_methods import refuse_unfit
 from .dispatch import compiled
 from .robot import Robot
@@ -86,7 +87,14 @@ class EmbeddedLoops(Robot):
         groups = self._following("embedded_log_det_mass")
         return self._call(lambda m, q: mass.log_determinant_of(independent.followed_links(m, q, groups).nodes), 0, q)
 
-    @compiled(q="nq", v="nv", tau="nv", external=("bodies", 6))
+    @compiled(
+        q="nq",
+        v="nv",
+        tau="nv",
+        external=("bodies", 6),
+        in_parts=closed_parts.linearized_in_independent_rates,
+        parts_last=True,
+    )
     def embedded_linearize_forward(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardLinearization:
