@@ -36,8 +36,9 @@ def missing_references(held: list[Scalar]) -> list[Scalar]:
     needed = Counter(id(a) for x in held for a in x.args if isinstance(a, Scalar))
     found = []
     for i in range(len(held)):
-        # Those that are counted: a list, a graph, and the argument.
-        lack = needed[id(held[i])] + 3 - sys.getrefcount(held[i])
+        # Those that are counted: a list, a graph that was not discarded, and the argument.
+        in_graph = held[i].graph.count > 0
+        lack = needed[id(held[i])] + 2 + in_graph - sys.getrefcount(held[i])
         if lack > 0:
             found.append(held[i])
             for _ in range(lack + 1):  # that the process goes on

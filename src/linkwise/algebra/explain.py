@@ -23,6 +23,7 @@ from .typeset import prose
 
 if TYPE_CHECKING:
     from ..symbols.operations import Operations
+    from ..symbols.scalar import Graph
     from .operator import Operator
 
 
@@ -156,12 +157,17 @@ def operation_count(op: Operator) -> Operations | None:
 
     if not leaves_of(op.expression):
         return Operations()
-    things = op.binding.things
     if sum(m.nv for m in op.binding.models) > MOST_EXPLAINED or _varies(op.binding):
         return None
     graph = Graph()
+    with graph.held():
+        return count(_results(op, graph))
+
+
+def _results(op: Operator, graph: Graph) -> np.ndarray:
+    """Symbols of what the expression gives for symbols, or of itself where it is a vector."""
     symbolic: dict[int, Any] = {}
-    for i, thing in enumerate(things):
+    for i, thing in enumerate(op.binding.things):
         if isinstance(thing, State):
             q, v, a = (
                 None if x is None else graph.inputs(f"{name}{i}", x.shape[-1])
@@ -174,8 +180,7 @@ def operation_count(op: Operator) -> Operations | None:
     traced = build(recipe_of(op.expression), symbolic)
     vector = traced.cols.kind == "number"
     x: Any = np.ones((1, 1)) if vector else graph.inputs("x", traced.cols.dimension)[:, None]
-    y = traced.apply_columns(x)
-    return count(np.ravel(as_numpy(y)))
+    return np.ravel(as_numpy(traced.apply_columns(x)))
 
 
 def _varies(binding: Binding) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .facts import Facts
@@ -45,6 +45,11 @@ class Job:
     kernel: Any = None
     done: bool = False
     journal: Journal = field(default_factory=Journal)
+
+    @property
+    def asked(self) -> Job:
+        """The same with nothing that was made of it: kernels that can be made again hold this, and not themselves."""
+        return replace(self, spare=None, traced=[], program=None, kernel=None, done=False)
 
     def finish(self, kernel: Any) -> None:
         self.kernel, self.done = kernel, True

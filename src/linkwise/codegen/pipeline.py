@@ -84,11 +84,12 @@ def look_up(job: Job) -> str | None:
     if answer.refused:
         job.finish(None)
         return f"left to NumPy: {answer.refused}"
+    asked = job.asked
     if answer.form == LOOPS:
-        straight = partial(_straight, job)
-        job.finish(RolledKernel.recalled(answer, job.key, partial(_rolled, job), job.robot, job.journal, straight))
+        straight = partial(_straight, asked)
+        job.finish(RolledKernel.recalled(answer, job.key, partial(_rolled, asked), job.robot, job.journal, straight))
     else:
-        job.finish(Kernel.remembered(job.key, lambda: _program(job), job.journal))
+        job.finish(Kernel.remembered(job.key, partial(_program, asked), job.journal))
     return f"found, {answer.form}"
 
 
@@ -186,9 +187,6 @@ def trace_in_normal_form(job: Job) -> str | None:
             job.traced.append((name, _traced(job, form if free else stand_in(job.robot, form))))
     chosen, job.program = shortest(job.traced)
     counts = [f"{program.operations.total} in {name}" for name, program in job.traced[1:]]
-    for _, program in job.traced:
-        if program is not job.program and job.facts is not None:  # a user's function may have kept its symbols
-            program.discard()
     job.traced = []
     return f"{', '.join(counts)}; taken: {chosen}" if counts else None
 
@@ -381,10 +379,7 @@ def _promising_frames(job: Job) -> tuple[str, Any]:
 def _operations(method: Any, robot: Any, patient: bool) -> int:
     trial = method_job(robot, method, None, {}, patient=patient)
     read_arguments(trial)
-    program = _traced(trial, robot)
-    count = program.operations.total
-    program.discard()
-    return count
+    return _traced(trial, robot).operations.total
 
 
 def _traced(job: Job, robot: Any) -> Program:
@@ -420,7 +415,7 @@ def _loops_of_jax(job: Job) -> str:
         _leave_to_jax(job)
         return f"not taken: {e}"
     has_rules = job.arrays == job.facts.needed and has_adjoint(job.robot, job.name) if job.facts else False
-    job.finish(JaxLoopFunction(program, job.robot, (lambda which: _derivative(job, which)) if has_rules else None))
+    job.finish(JaxLoopFunction(program, job.robot, partial(_derivative, job.asked) if has_rules else None))
     return f"{program.length} values in loops, {program.operations.total} operations"
 
 
@@ -454,8 +449,9 @@ def _form_on_card(job: Job) -> str:
 
 def _loops(job: Job, most: int | None = None) -> RolledKernel:
     """A kernel of the function as loops over bodies."""
-    made = partial(_rolled, job, most=most)
-    return RolledKernel(made, job.robot, job.journal, job.key, partial(_straight, job))
+    asked = job.asked
+    made = partial(_rolled, asked, most=most)
+    return RolledKernel(made, job.robot, job.journal, job.key, partial(_straight, asked))
 
 
 def _rolled(job: Job, block: int = 0, most: int | None = None) -> RolledProgram:

@@ -225,7 +225,8 @@ def operations(robot: Robot, method: str) -> int:
     """How many additions, multiplications, … forward dynamics takes by a method, counted on symbols."""
     graph = Graph()
     q, v, tau = graph.inputs("q", robot.nq), graph.inputs("v", robot.nv), graph.inputs("tau", robot.nv)
-    return count(np.ravel(robot.forward_dynamics(q, v, tau, method=method))).total
+    with graph.held():
+        return count(np.ravel(robot.forward_dynamics(q, v, tau, method=method))).total
 
 
 def _compare(robot: Robot, q: np.ndarray, say: Say) -> None:

@@ -461,10 +461,7 @@ def _in_shortest_frames(robot: Robot) -> Robot:
 
 def _operations(robot: Robot) -> int:
     """Of forward dynamics in the robot's frames."""
-    program = trace(robot, lambda model, q, v, tau: model.forward_dynamics(q, v, tau))
-    count = program.operations.total
-    program.discard()
-    return count
+    return trace(robot, lambda model, q, v, tau: model.forward_dynamics(q, v, tau)).operations.total
 
 
 _CHOSEN: dict[str | None, int] = {}  # by the fingerprint of a robot, which one of its forms is the shortest

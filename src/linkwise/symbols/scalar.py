@@ -81,21 +81,50 @@ class Graph:
         self.conditions: list[Guard] = []  # what must hold whatever is computed
         # Where inputs stand for what other values will be: adds their changes to those of variables, by id of the node.
         self.changes_of_carries: Callable[[dict[int, Any]], None] | None = None
+        self._programs = 0  # that have its nodes
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, it is not discarded by :meth:`let_go`."""
+        self.hold()
+        try:
+            yield
+        finally:
+            self.let_go()
 
     @property
     def count(self) -> int:
         """How many nodes there are."""
         return len(self._of_values) + len(self._others)
 
+    def hold(self) -> None:
+        """One more program has its nodes, or is being made."""
+        self._programs += 1
+
+    def let_go(self) -> None:
+        """One of them is gone. After the last it is discarded."""
+        self._programs -= 1
+        if self._programs == 0:
+            self.discard()
+
     def discard(self) -> None:
         """Forget the nodes, when no more will be made: with them it is a cycle, and waits for a search for garbage."""
-        del self._of_values, self._others
+        self._of_values, self._others = {}, {}
         self.guards, self.conditions, self.changes_of_carries = [], [], None
+        self.most = self._stop = _NO_MORE
 
     def refuse_length(self) -> None:
         """Refuse more values than there may be, which no sum came after."""
         if self.count > self.most:
-            raise TooLongError(f"more than {self.most} values")
+            raise self._refusal()
+
+    def _refusal(self) -> LinkwiseError:
+        if self.most == _NO_MORE:
+            return UntraceableError(
+                "this symbol is of a program that is not there any longer: a function that is traced cannot keep"
+                " symbols from one call to another"
+            )
+        return TooLongError(f"more than {self.most} values")
 
     def wait(self, call: Callable[[], Any]) -> None:
         """Have this called by the next sum, or by whoever asks for it: it may raise what it likes."""
@@ -154,11 +183,12 @@ class Graph:
         if serial >= self._stop and op in _SUMS:
             self.call_waiting()
             if serial >= self.most:
-                raise TooLongError(f"more than {self.most} values")
+                raise self._refusal()
         found = known[key] = (Truth if op in _TRUTHS else Scalar)(self, op, args, serial)
         return found
 
 
+_NO_MORE = -1
 _SUMS = frozenset({"add", "sub"})  # which may fail within NumPy's "@"; products must not (:mod:`.products`)
 _TRUTHS = frozenset(name for name, operation in OPERATIONS.items() if operation.is_truth)
 

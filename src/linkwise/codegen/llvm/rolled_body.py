@@ -6,6 +6,7 @@ A loop ``at`` has the body's number in ``%k{at}`` and its row of integers in ``%
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
 from ...symbols.outputs import reachable
 from ...symbols.scalar import Scalar
@@ -75,7 +76,8 @@ class BodyCode:
         self.head: list[str] = []
         self.within: list[str] = []  # the same of places that the walk's origin is part of
         self.pointers: dict[str, str] = {}
-        self.writer = ProgramWriter(t, self._load, prefix=self.tag)
+        load = WeakMethod(self._load)  # what this holds does not hold it
+        self.writer = ProgramWriter(t, lambda *given: load()(*given), prefix=self.tag)  # type: ignore[misc]
 
     def lines(self) -> list[str]:
         before, within = self.parts()

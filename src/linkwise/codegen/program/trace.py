@@ -48,6 +48,15 @@ class Program:
     structure: Any = None
     limbs: Limbs = field(default_factory=dict)  # of the robot, for who divides the work
 
+    def __post_init__(self) -> None:
+        if self._graph is not None:
+            self._graph.hold()
+
+    def __del__(self) -> None:
+        """Its graph is a cycle, which would wait for a search for garbage."""
+        if self._graph is not None:
+            self._graph.let_go()
+
     @property
     def signature(self) -> Signature:
         return Signature(self.name, self.inputs, self.shapes, self.single, self.structure)
@@ -110,14 +119,9 @@ class Program:
         found = [g for g in graph.guards if any(id(x) in used for x in g.on)] + graph.conditions
         return list({g.key: g for g in found}.values())
 
-    @property
+    @cached_property
     def _graph(self) -> Graph | None:
         return next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
-
-    def discard(self) -> None:
-        """Leave its values to be freed with it, which nothing but its counts will be asked of any more."""
-        if self._graph is not None:
-            self._graph.discard()
 
     @cached_property
     def operations(self) -> Operations:
@@ -169,8 +173,9 @@ def trace(
     result needs included, tracing ends with a :class:`TooLongError`.
     """
     known = lengths(model, argument_names(function) if names is None else names, sizes or {})
-    with waiting(f"compiling {name or function.__name__}"):
-        return _traced(model, function, name, known, parameters, plain, Graph(most))
+    graph = Graph(most)
+    with waiting(f"compiling {name or function.__name__}"), graph.held():
+        return _traced(model, function, name, known, parameters, plain, graph)
 
 
 def _traced(

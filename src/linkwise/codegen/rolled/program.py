@@ -38,7 +38,7 @@ from .blocks import BlockMatrix, works_of
 from .classes import Class, NodeTree, classes_of, node_tree
 from .factors import Factors
 from .plan import PlannedLoop, plan
-from .recorded_nodes import RecordedNodes
+from .recorded_nodes import RecordedMembers, RecordedNodes
 from .recorder import Sweep
 from .separation import refuse_mixing
 from .tables import first_of
@@ -226,6 +226,21 @@ def roll(
     With a ``block`` of so many bodies matrices of long chains are made from blocks (:mod:`.blocks`), where they can be.
     """
     graph = Graph(most)
+    with graph.held():
+        return _rolled(model, function, name, arrays, graph, in_own_frames, block, frames, driven)
+
+
+def _rolled(
+    model: Any,
+    function: Callable[..., Any],
+    name: str,
+    arrays: Mapping[str, Shape],
+    graph: Graph,
+    in_own_frames: bool,
+    block: int,
+    frames: Sequence[Any],
+    driven: Sequence[bool] | None,
+) -> RolledProgram:
     form = model if in_own_frames else normal_form(model)[0]
     nodes = node_tree(form)
     classes = classes_of(form, nodes, graph, {form.frame(frame)[0] for frame in frames}, driven)
@@ -345,6 +360,6 @@ def _stand_in(model: Any, nodes: NodeTree, classes: list[Class], tree: RecordedT
         return clone
     names = {model.joints[k].name for k in held}
     clone.__dict__["couplings"] = tuple(c for c in model.couplings if c.dependent in names)
-    clone.__dict__["tree"] = tree.members
-    clone.__dict__["aggregates"] = tuple(tuple(place) for place in tree.members.places if len(place) > 1)
+    members = clone.__dict__["tree"] = RecordedMembers(tree)
+    clone.__dict__["aggregates"] = tuple(tuple(place) for place in members.places if len(place) > 1)
     return clone

@@ -51,7 +51,6 @@ class RecordedNodes(RecordedTree):
     ) -> None:
         super().__init__(graph, roots, sizes, branching)
         self.shapes = shapes
-        self.members = RecordedMembers(self)
 
     @property
     def ports(self) -> int:

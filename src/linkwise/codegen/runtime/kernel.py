@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Self
+from weakref import ref
 
 import numpy as np
 
@@ -284,9 +285,12 @@ class Kernel(Remade):
     def _on_arrays(self) -> Callable[..., Any]:
         """The call with arrays alone: the way in from Python, by the code for blocks of states for single ones too."""
         code, name = self.code(np.float64), self.signature.name
+        kernel = ref(self)  # which has it, and so is there when it is called
 
         def checked(*arrays: Any) -> Any:
-            return self.run(arrays)[0]
+            this = kernel()
+            assert this is not None
+            return this.run(arrays)[0]
 
         return entry_function(code, self.signature, checked, name, {}, self._finish, scalar=False) or checked
 
