@@ -370,10 +370,20 @@ def _will_be_long(job: Job) -> bool:
 def _promising_frames(job: Job) -> tuple[str, Any]:
     """The frames in which forward dynamics has the fewest operations; where it does not exist, inverse dynamics."""
     forms = [(OWN_FRAMES, job.robot), *normal_forms(job.robot)]
-    for method in (type(job.robot).forward_dynamics, type(job.robot).inverse_dynamics):
+    kept: dict[Any, int] = job.robot._kept_structure  # for the next function of the robot
+    if len(forms) == 1:
+        return forms[0]
+    if _promising_frames not in kept:
+        kept[_promising_frames] = _fewest_operations([robot for _, robot in forms], job.patient)
+    return forms[kept[_promising_frames]]
+
+
+def _fewest_operations(robots: Sequence[Any], patient: bool) -> int:
+    """Which of them has the shortest forward dynamics, or inverse dynamics."""
+    for method in (type(robots[0]).forward_dynamics, type(robots[0]).inverse_dynamics):
         with suppress(SingularError):
-            return min(forms, key=lambda form: _operations(method, form[1], job.patient))
-    return forms[0]
+            return min(range(len(robots)), key=lambda i: _operations(method, robots[i], patient))
+    return 0
 
 
 def _operations(method: Any, robot: Any, patient: bool) -> int:
