@@ -53,7 +53,7 @@ CASES = {
 
 
 def tree(case):
-    return lw.random_tree(3, seed=2, floating=case == "midpoint", joints=["revolute", "spherical"])
+    return lw.random_tree(2, seed=2, floating=case == "midpoint", joints=["revolute", "spherical"])
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -45,7 +45,7 @@ CASES = {
     "runge_kutta_4": {},
     "midpoint": {"method": "midpoint"},
     "semi_implicit_euler": {"method": "semi_implicit_euler"},
-    "parts": {"damping": 3.0},
+    "parts": {"damping": 3.0, "method": "midpoint"},
     "gains": {"controller": servo, "method": "midpoint"},
 }
 
