@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import InputError, UnrollableError
+from ..errors import InputError, UnrollableError, warn_of_slow_path
 from ..model.flexible.structure import grouped
 from . import thresholds
 from .facts import catalogue
@@ -52,6 +52,22 @@ def _refusal_of_nodes(job: Job) -> str | None:
     except UnrollableError as e:
         return str(e)
     return None
+
+
+def say_what_takes_long(job: Job) -> None:
+    """Of a robot that would have loops as machine code and has none elsewhere, where its code is long."""
+    elsewhere = "a graphics card" if job.on_card or job.target == "cuda" else "JAX" if job.target == "jax" else None
+    if elsewhere is None or job.rolled is not None or job.facts is None or not job.robot.couplings:
+        return
+    if not job.facts.can_roll(job.arrays, job.fixed) or not (job.facts.per_pair or job.facts.joint_space):
+        return
+    values = about(job)
+    if values > (thresholds.JAX_LOOPS_FROM if elsewhere == "JAX" else thresholds.CUDA_LONG):
+        warn_of_slow_path(
+            f"{job.name} of {job.robot.name!r} takes long to compile for {elsewhere}: about {values} values, body after"
+            f" body. The robot has {grouped(job.robot)}; loops over these are machine code's alone"
+            ' (target="cpu", which takes arrays of JAX as well). rolled=False says that this is meant'
+        )
 
 
 def refuse_rolling(job: Job) -> None:

@@ -23,7 +23,15 @@ from ..symbols.scalar import TooLongError
 from . import thresholds
 from .facts import Facts, catalogue, has_adjoint
 from .job import DTYPES, SOURCES, TARGETS, Job
-from .loops_or_not import about, about_in_loops, can_be_rolled, is_long_chain, refuse_rolling, shows_frames
+from .loops_or_not import (
+    about,
+    about_in_loops,
+    can_be_rolled,
+    is_long_chain,
+    refuse_rolling,
+    say_what_takes_long,
+    shows_frames,
+)
 from .passes import Pass, run_passes
 from .runtime.engine import CODE_PASSES
 from .runtime.kernel import Kernel
@@ -55,6 +63,7 @@ def leave_as_it_is(job: Job) -> str | None:
             )
         job.finish(RunAsItIs(_counted(job), job.robot))
     elif job.target == "jax" and (job.rolled is False or (not job.rolled and not can_be_rolled(job))):
+        say_what_takes_long(job)
         _leave_to_jax(job)
     return f"run by {job.target}" if job.done else None
 
@@ -99,6 +108,7 @@ def choose_form(job: Job) -> str:
         job.loops = "yes" if job.rolled else "no"
         return f"{'loops' if job.rolled else 'straight line'}: as asked"
     if not can_be_rolled(job):
+        say_what_takes_long(job)
         return "straight line: it cannot be rolled"
     if job.on_card:
         return _form_on_card(job)

@@ -1,5 +1,7 @@
 """Loops over nodes (flexible bodies, coupled joints) against NumPy, and how nodes share them."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import linkwise as lw
 from codegen.rolled.test_rolled import called
 from helpers.flexible_bodies import beam, flexible_arm
 from helpers.node_robots import BOX, alternating, bend, fingers, hung, on_two_ports, stages
+from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
 from linkwise.codegen.pipeline import compile_job, method_job
 from linkwise.codegen.runtime.rolled_kernel import RolledKernel
@@ -83,3 +86,20 @@ def test_other_targets_say_what_loops_know():
         lw.InputError, match=r"flexible bodies, whose points .*machine code alone, and not with target='cuda'"
     ):
         arm.compile("forward_dynamics", target="cuda", rolled=True)
+
+
+def test_other_targets_say_once_that_long_code_takes_long(monkeypatch):
+    """Loops over nodes are machine code's; of rigid robots, of what was asked for so and of short code nothing is said."""
+    monkeypatch.setattr(thresholds, "CUDA_LONG", 1_000)
+    monkeypatch.setattr(thresholds, "JAX_LOOPS_FROM", 1_000)
+    arm = flexible_arm(2, beam(1))
+    for target in ("cuda", "jax"):
+        with pytest.warns(
+            lw.SlowPathWarning, match=r"gravity_force of 'arm2' .* flexible bodies.*target=\"cpu\""
+        ) as said:
+            arm.compile("gravity_force", target=target)
+        assert len(said) == 1 and said[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            arm.compile("gravity_force", target=target, rolled=False)
+            lw.chain(3).compile("gravity_force", target=target)
