@@ -89,7 +89,7 @@ def test_other_targets_say_what_loops_know():
 
 
 def test_other_targets_say_once_that_long_code_takes_long(monkeypatch):
-    """Loops over nodes are machine code's; of rigid robots, of what was asked for so and of short code nothing is said."""
+    """Loops over nodes are machine code's; of rigid robots and of what was asked for so nothing is said."""
     monkeypatch.setattr(thresholds, "CUDA_LONG", 1_000)
     monkeypatch.setattr(thresholds, "JAX_LOOPS_FROM", 1_000)
     arm = flexible_arm(2, beam(1))
