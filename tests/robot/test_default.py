@@ -196,6 +196,13 @@ def test_bound_arrays(rng):
     many = [np.array(x) for x in rng.normal(size=(3, 21, 7))]
     wide = np.empty((21, 7))
     assert kernel.bind(*many, out=wide)() and np.array_equal(wide, kernel(*many))
+    lean = [x.astype(np.float32) for x in (*many, wide)]
+    assert kernel.bind(*lean[:3], out=lean[3])() and np.array_equal(lean[3], kernel(*lean[:3]))
+    single = [np.asfortranarray(x)[4] for x in lean]  # one of which numbers do not lie side by side
+    single[3] = np.empty(7, np.float32)
+    assert kernel.bind(*single[:3], out=single[3])() and np.array_equal(single[3], lean[3][4])
+    with pytest.raises(lw.InputError, match="q must be an aligned float32 array, as out is"):
+        kernel.bind(many[0], *lean[1:3], out=lean[3])
     with pytest.raises(lw.InputError, match="q must be"):
         kernel.bind(q[:5], v, tau, out=out)
     with pytest.raises(lw.InputError, match="out"):

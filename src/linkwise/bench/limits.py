@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -61,8 +60,6 @@ def sines_and_cosines(robot: Robot, q: Any) -> Any:
 def _nanoseconds(function: Callable[..., Any], robot: Robot, arguments: list[np.ndarray]) -> float:
     kernel = compile_function(function, robot)
     out = np.empty_like(kernel(*arguments, threads=1))
-    run: Callable[[], Any] = functools.partial(kernel, *arguments, out=out, threads=1)
-    if out.dtype == np.float64:
-        run = kernel.bind(*arguments, out=out)  # as the kernels of the table are called
+    run: Callable[[], Any] = kernel.bind(*arguments, out=out)  # as the kernels of the table are called
     best = min(seconds_of(run) for _ in range(5))
     return best / len(arguments[0]) * 1e9

@@ -15,12 +15,13 @@ from ..program.instructions import MASKS, Instructions, instructions, is_known
 from ..program.overlap import moved_sizes, overlapped, overlaps
 from ..program.paired_blocks import in_turn, key_count, pays
 from ..program.places import computed_places, input_starts, output_count
-from ..program.tile_moves import LANES
 from ..program.trace import Program
 from .assembly import AHEAD, ARRAYS, REGISTERS, Assembly, assembled
 from .assembly_bounds import Memory, check_bounds
 from .sine_cosine import ALIGNED_STACK, VectorType, all_lanes, sincos_name, sincos_type
 from .straight_line import ProgramWriter
+
+WIDEST = 64  # bytes of vectors of four quarters
 
 # What the assembly gives, takes and changes.
 _CHANGED = [
@@ -87,9 +88,7 @@ def _sums(program: Program, made: _Made, t: VectorType) -> list[str]:
 
 def is_overlapped(program: Program, t: VectorType) -> bool:
     """Whether states are moved between the instructions of others as well (:mod:`..program.overlap`)."""
-    if not is_assembled(program, t) or t.lanes != LANES or t.bits != 64:
-        return False
-    return overlaps(program, _made(program, t, 1).code)
+    return is_assembled(program, t) and t.alignment == WIDEST and overlaps(program, _made(program, t, 1).code, t.lanes)
 
 
 def overlapped_block(program: Program, t: VectorType, name: str, like: str, blocks: int) -> str:

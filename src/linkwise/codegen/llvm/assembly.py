@@ -376,12 +376,15 @@ class _Assembler:
         self._used(i, (a,))
 
     def _unpack_low(self, i: int, x: Instruction) -> None:
-        a, b = x.operands
-        self._two(i, f"vunpcklp{self.kind[1]}", x.value, a, b, commutes=False)
+        self._unpack(i, x, "vunpcklp")
 
     def _unpack_high(self, i: int, x: Instruction) -> None:
+        self._unpack(i, x, "vunpckhp")
+
+    def _unpack(self, i: int, x: Instruction, op: str) -> None:
+        """Numbers of two vectors in turns, one at a time or two that are as long as one."""
         a, b = x.operands
-        self._two(i, f"vunpckhp{self.kind[1]}", x.value, a, b, commutes=False)
+        self._two(i, op + ("d" if x.signs == (2,) else self.kind[1]), x.value, a, b, commutes=False)
 
     def _quarters(self, i: int, x: Instruction) -> None:
         """Quarters of two vectors, by numbers of two bits each."""

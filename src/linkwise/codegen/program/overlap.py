@@ -33,10 +33,10 @@ class Overlapped(NamedTuple):
     widths: list[int]
 
 
-def overlaps(program: Program, code: Instructions) -> bool:
+def overlaps(program: Program, code: Instructions, lanes: int) -> bool:
     """Whether this can be done, and the code is so short that it is quicker."""
     sizes = moved_sizes(program)
-    if not sizes or len(sizes) > MOST_ARRAYS or len(widths(sizes)) > _MOST_WIDTHS:
+    if not sizes or len(sizes) > MOST_ARRAYS or len(widths(sizes, lanes)) > _MOST_WIDTHS:
         return False
     return 0 < len(code.code) <= thresholds.OVERLAPPED_UP_TO and all(_has_masks_left(x) for x in code.code)
 
@@ -75,8 +75,8 @@ def overlapped(program: Program, code: Instructions, blocks: int, lanes: int) ->
         if size:
             array = next(arrays)
             for block in range(blocks):
-                moves += brought_in(array, size, block * lanes, block * total + starts[name], used[name], keys)
-    return Overlapped(code._replace(code=list(_spread(code.code, moves))), widths(moved_sizes(program)))
+                moves += brought_in(array, size, block * lanes, block * total + starts[name], used[name], keys, lanes)
+    return Overlapped(code._replace(code=list(_spread(code.code, moves))), widths(moved_sizes(program), lanes))
 
 
 def _spread(code: Sequence[Instruction], moves: Sequence[Instruction]) -> Iterator[Instruction]:

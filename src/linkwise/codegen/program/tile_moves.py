@@ -1,40 +1,44 @@
-"""Instructions that bring states into vectors, one for each number: eight states by eight numbers at a time.
+"""Instructions that bring states into vectors, one for each number: as many states by as many numbers at a time.
 
-A square of numbers is transposed by three rounds of exchanges: of neighbours within quarters of vectors, then of
-quarters. They are instructions like a program's own, so that they can stand between these (:mod:`.overlap`).
+Vectors are four quarters of 16 bytes. A square of numbers is transposed by rounds of exchanges: of neighbours within
+quarters, of pairs of them where a quarter has four, then of quarters. They are instructions like a program's own, so
+that they can stand between these (:mod:`.overlap`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from .instructions import Instruction
 
-LANES = 8  # numbers of a vector: the exchanges are those of eight
+T = TypeVar("T")
+
+_QUARTERS = 4
 _EVEN, _ODD = 0x88, 0xDD  # quarters 0 and 2, or 1 and 3, of one vector and then of another
 
 
 def brought_in(
-    array: int, size: int, first: int, to: int, used: Container[int], keys: Iterator[int]
+    array: int, size: int, first: int, to: int, used: Container[int], keys: Iterator[int], lanes: int
 ) -> list[Instruction]:
     """``size`` numbers each of the states from ``first`` on, as vectors from ``to`` on; those that are used."""
     code: list[Instruction] = []
-    for columns in _tiles(size):
+    for columns in _tiles(size, lanes):
         if any(c in used for c in columns):
             tile = _Tile(keys)
-            rows = [tile.row(array, (first + lane) * size + columns.start, len(columns)) for lane in range(LANES)]
+            rows = [tile.row(array, (first + lane) * size + columns.start, len(columns)) for lane in range(lanes)]
             kept = [Instruction("keep", to + c, (key,)) for c, key in zip(columns, tile.transposed(rows)) if c in used]
             code += _needed([*tile.code, *kept])
     return code
 
 
-def widths(sizes: Iterable[int]) -> list[int]:
-    """How many numbers tiles have that have not eight."""
-    return sorted({size % LANES for size in sizes if size % LANES})
+def widths(sizes: Iterable[int], lanes: int) -> list[int]:
+    """How many numbers tiles have that are not full."""
+    return sorted({size % lanes for size in sizes if size % lanes})
 
 
-def _tiles(size: int) -> Iterator[range]:
-    return (range(c, min(c + LANES, size)) for c in range(0, size, LANES))
+def _tiles(size: int, lanes: int) -> Iterator[range]:
+    return (range(c, min(c + lanes, size)) for c in range(0, size, lanes))
 
 
 class _Tile:
@@ -50,14 +54,24 @@ class _Tile:
 
     def transposed(self, rows: Sequence[int]) -> list[int]:
         """The keys of the columns."""
-        pairs = [(self._made("unpack_low", x), self._made("unpack_high", x)) for x in _in_twos(rows)]
-        columns: dict[int, int] = {}
-        for side in (0, 1):
-            quarters = [self._quarters(x) for x in _in_twos([pair[side] for pair in pairs])]
-            for odd in (0, 1):
-                first, last = self._quarters((quarters[0][odd], quarters[1][odd]))
-                columns[2 * odd + side], columns[4 + 2 * odd + side] = first, last
-        return [columns[c] for c in range(LANES)]
+        within = len(rows) // _QUARTERS
+        groups, together = [[row] for row in rows], 1
+        while together < within:  # groups of rows, each with that many columns of every quarter
+            groups = [self._interleaved(a, b, together) for a, b in _in_twos(groups)]
+            together *= 2
+        columns = [self._by_quarter([group[c] for group in groups]) for c in range(within)]
+        return [columns[c][quarter] for quarter in range(_QUARTERS) for c in range(within)]
+
+    def _interleaved(self, first: Sequence[int], second: Sequence[int], together: int) -> list[int]:
+        """Of two groups one with twice the columns: their numbers in turns, so many at a time."""
+        ops = ("unpack_low", "unpack_high")
+        return [self._made(op, two, (together,)) for two in zip(first, second) for op in ops]
+
+    def _by_quarter(self, four: Sequence[int]) -> list[int]:
+        """Each quarter of four vectors, one after another."""
+        (even, odd), (even_2, odd_2) = (self._quarters(two) for two in _in_twos(four))
+        (zero, two), (one, three) = self._quarters((even, even_2)), self._quarters((odd, odd_2))
+        return [zero, one, two, three]
 
     def _quarters(self, two: tuple[int, int]) -> tuple[int, int]:
         return self._made("quarters", two, (_EVEN,)), self._made("quarters", two, (_ODD,))
@@ -68,7 +82,7 @@ class _Tile:
         return key
 
 
-def _in_twos(rows: Sequence[int]) -> list[tuple[int, int]]:
+def _in_twos(rows: Sequence[T]) -> list[tuple[T, T]]:
     return list(zip(rows[::2], rows[1::2]))
 
 

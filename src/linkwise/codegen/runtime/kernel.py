@@ -234,31 +234,33 @@ class Kernel(Remade):
     def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
         """A function without arguments that runs on these very arrays and writes into ``out``.
 
-        All are float64 arrays, either single states (n,) or batches (states, n) with ``out`` contiguous. Change
-        their entries between calls; the quickest way for a control loop. It returns whether the result is sound.
+        All are float64 or all float32, either single states (n,) or batches (states, n) with ``out`` contiguous.
+        Change their entries between calls; the quickest way for a control loop. It returns whether the result is sound.
         """
-        inputs = [self._bindable(x, name) for x, name in zip(arrays, self.signature.inputs)]
+        dtype = np.float32 if getattr(out, "dtype", None) == np.float32 else np.float64
+        inputs = [self._bindable(x, name, dtype) for x, name in zip(arrays, self.signature.inputs)]
         if len(arrays) != len(self._sizes) or not self.signature.single:
             raise InputError(f"bind {len(self._sizes)} arrays ({', '.join(self.signature.inputs)}) and one output")
         batch = inputs[0].shape[:-1] if inputs else ()
         if any(x.shape[:-1] != batch for x in inputs) or len(batch) > 1:
             raise InputError(f"bound arrays are all (n,) or all (states, n), got {[x.shape for x in inputs]}")
-        self._outputs(out, batch, np.float64)
-        code = self.code(np.float64)
+        self._outputs(out, batch, dtype)
+        code = self.code(dtype)
         work = code.workspace(3 * len(inputs) + 3)
         table = []
         for x in [*inputs, out]:
-            table += [x.ctypes.data, x.strides[0] if batch else 0, 8 if x is out else x.strides[-1]]
-        states = batch[0] if batch else -1
+            table += [x.ctypes.data, x.strides[0] if batch else 0, x.itemsize if x is out else x.strides[-1]]
+        states = batch[0] if batch else -1 if code.one else 1
         keep = (self, *inputs, out)  # the tables of loops are the kernel's
         run: Callable[[], bool] | None = bound_function(code, self.signature.name, states, work, table, keep)
         return run or (lambda: self.run(inputs, out, threads=1)[1])
 
-    def _bindable(self, x: Any, name: str) -> np.ndarray:
+    def _bindable(self, x: Any, name: str, dtype: Any) -> np.ndarray:
         n = self.signature.inputs[name]
         unmasked(x, name)
-        if not isinstance(x, np.ndarray) or x.dtype != np.float64 or not x.flags.aligned or x.shape[-1:] != (n,):
-            raise InputError(f"{name} must be an aligned float64 array of shape ({n},) or (states, {n}) to be bound")
+        if not isinstance(x, np.ndarray) or x.dtype != dtype or not x.flags.aligned or x.shape[-1:] != (n,):
+            kind = f"{np.dtype(dtype).name} array, as out is," if dtype == np.float32 else "float64 array"
+            raise InputError(f"{name} must be an aligned {kind} of shape ({n},) or (states, {n}) to be bound")
         return x
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
