@@ -278,6 +278,17 @@ def pairs_in_nodes() -> Iterable[Row]:
         yield n, modes, len(robot.bodies), robot.nv, found.program.length
 
 
+def body_in_nodes() -> Iterable[Row]:
+    yield "function", "bodies", "values of straight-line code", "ns a state", "first call [s]", "loops", "ns", "[s]"
+    robot = _flexible(20, 4)
+    for name in ("inverse_dynamics_jvp", "forward_dynamics_jvp", "inverse_dynamics_hvp"):
+        row: list[Any] = [name, len(robot.bodies)]
+        for rolled in (False, True):
+            found, seconds = made(robot, name, rolled=rolled)
+            row += [found.length if rolled else found.program.length, nanoseconds(found), seconds]
+        yield tuple(row)
+
+
 def _flexible(links: int, modes: int) -> Any:
     beam = lw.Flexible.beam(length=1.0, mass=1.2, stiffness=9.0, modes=modes)
     bodies = []
@@ -622,6 +633,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "VALUES_PER_BODY": straight_or_loops,
     "LOOPS_PER_PAIR": most_kinds,
     "PAIRS_IN_NODES": pairs_in_nodes,
+    "BODY_IN_NODES": body_in_nodes,
     "MOST_OPERATIONS": straight_or_loops,
     "LOOPS_ALWAYS": straight_or_loops,
     "LOOPS_IN_DOUBT": straight_or_loops,

@@ -124,7 +124,8 @@ def about(job: Job) -> int:
     """About how many values straight-line code of a function that can be rolled has."""
     assert job.facts is not None
     if not job.facts.per_pair:
-        return _per_body(job) * len(job.robot.bodies)
+        own = _per_body(job) * len(job.robot.bodies)
+        return int(thresholds.BODY_IN_NODES * own) if job.robot.couplings else own
     inboard: list[int] = []  # degrees of freedom of a body and of those inboard of it
     pairs = 0
     for own, p in _freedoms(job.robot):
