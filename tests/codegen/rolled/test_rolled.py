@@ -65,7 +65,8 @@ def called(robot, name):
 
 
 ROLLS = {name: facts.rolls for name, facts in catalogue(lw.Robot).items() if facts.rolls and not facts.rolls_with}
-PER_PAIR = [name for name, facts in catalogue(lw.Robot).items() if facts.per_pair]
+# (Of joints that are driven, or not, there are rows or columns alone: test_frames.py.)
+PER_PAIR = [name for name, facts in catalogue(lw.Robot).items() if facts.per_pair and facts.driven is None]
 WAYS = [
     (name, method)
     for name, methods in ROLLS.items()
@@ -176,6 +177,17 @@ def test_rolled_matrices_agree_with_numpy(robot, name, rng):
             assert np.abs(x - y).max(initial=0) <= 1e-11 * np.abs(x).max(initial=1e-9)
     if name in ("mass_matrix", "mass_matrix_inverse"):
         assert np.array_equal(found, found.mT)
+
+
+@pytest.mark.parametrize("links", [16, 17])
+def test_pivots_that_two_kinds_of_links_compute_alike_are_guarded_for_each(links, rng):
+    """A uniform chain has links about y and about z: their pivots are the same sums, held to their own sizes."""
+    even = lw.chain(links)
+    bodies = [*even.bodies[:-1], replace(even.bodies[-1], inertia=lw.Inertia(0.0))]
+    odd = lw.assemble("massless at the tip", bodies)
+    for robot, is_sound in ((even, True), (odd, False)):
+        kernel = robot.compile("forward_dynamics_sensitivity", rolled=True)
+        assert kernel.run(list(rng.normal(size=(3, 5, links))))[1] == is_sound
 
 
 def test_operations_of_matrices_are_those_of_straight_line_code():
