@@ -30,7 +30,8 @@ def refuse_mixing(name: str, program: RolledProgram, own_inputs: Sequence[dict[s
 
 def _part_guards(name: str, program: RolledProgram, own_inputs: Sequence[dict[str, range]]) -> None:
     """Each class keeps its own guards: of a pivot that several compute alike, each has one of its own size."""
-    found, kept = set(), set()
+    found: set[Any] = set()
+    kept: set[Any] = set()
     for c, own in enumerate(own_inputs):
         for work in _works(program, c):
             found.update(g.key for g in work.guards)
