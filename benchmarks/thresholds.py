@@ -172,6 +172,17 @@ def blocks() -> Iterable[Row]:
     thresholds.BLOCK = usual
 
 
+def lines_at_edges() -> Iterable[Row]:
+    counts = (6, 12, 24, 1 << 20)
+    yield "links", "function", *(f"a line after {x} products: us a state" for x in counts)
+    for name in ("mass_matrix_inverse", "linearize_forward"):
+        found = []
+        for count in counts:
+            with mock.patch("linkwise.codegen.llvm.block_edges.LINE_PRODUCTS", count):
+                found.append(made(lw.chain(100), name, rolled=True)[0])
+        yield 100, name, *(f"{x / 1e3:.2f}" for x in side_by_side(found, batch=512, seconds=5.0))
+
+
 def _both(robot: Any, name: str) -> Iterable[Any]:
     for rolled in (False, True):
         found, first = made(robot, name, rolled=rolled)
@@ -639,6 +650,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Row]]] = {
     "LOOPS_IN_DOUBT": straight_or_loops,
     "LOOPS_RECORDED": loops_recorded,
     "BLOCK": blocks,
+    "LINE_PRODUCTS": lines_at_edges,
     "PRODUCTS_FROM": walks_or_products,
     "FRAMES_TRIED": kinds_of_frames,
     "MOST_BODIES": steps,

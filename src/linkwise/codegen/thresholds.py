@@ -221,6 +221,12 @@ STREAMED_BYTES = 15 << 20
 # 4.1 against 3.9 to 10 µs.
 STREAMED_ROWS = 1 << 21
 
+# Products after which a line of rows that were made before goes past the caches, at the edges of blocks. Inverse mass
+# matrices of 100 links, a line after 6, 12 and 24 products and none, on a machine with other work: 3.55, 3.61, 3.60 and
+# 3.69 us; beside those with all edges made first 0.93, 0.93, 0.98 and 0.96 of the time, linearised forward dynamics
+# 0.93, 0.94, 0.96 and 1.00.
+LINE_PRODUCTS = 12
+
 # Rows of a block of states that may begin at the same place of a page: of more, any results go past the caches. Results
 # of 1024 numbers in float32, 16 rows of 4 KiB each at a time, past the caches against through them: 256 states 152
 # against 282 ns, 1,024 states 124 against 256 ns; of 1056 numbers, 1,024 states 127 against 84 ns. In float64, eight

@@ -2,14 +2,16 @@
 
 Bodies of the block before have it from their own walks (:attr:`..rolled.blocks.BlockedWalk.first`), those of blocks
 before that have X(i, B−1) Ψ(B−1). In memory the blocks follow one another, in each the slots of the walk, in each all
-bodies.
+bodies. Bodies are done as rows of matrices are, some at a time, just before rows are made of what they have.
 """
 
 from __future__ import annotations
 
 from ..rolled.blocks import BlockedWalk
 from ..rolled.factors import Factors
-from .counted_loops import counted
+from ..thresholds import LINE_PRODUCTS
+from .factors_by_state import body_bytes
+from .row_bands import FROM, LEFT, TO, copied, field
 from .sine_cosine import ALIGNED_STACK, VectorType
 
 
@@ -24,84 +26,98 @@ def block_bytes(factors: Factors, walk: BlockedWalk, t: VectorType) -> int:
 
 
 def edges_ir(factors: Factors, w: int, t: VectorType) -> str:
-    """``@lw_edges…(state, units, edges)``; ``units`` are this state's, of this walk, each a vector after the last."""
-    walk, block, length = factors.walks[w], factors.block, factors.length
-    line, slots = length * t.size, len(walk.slots)
-    fresh = []
-    for i in range(slots):
-        fresh += [
-            f"  %fp{i} = getelementptr i8, ptr %state, i64 %fresh_at",
-            f"  %fq{i} = getelementptr i8, ptr %fp{i}, i64 {(walk.first + i) * line}",
-            f"  %fx{i} = load {t.name}, ptr %fq{i}, align {t.alignment}",
-            f"  %fr{i} = getelementptr i8, ptr %here, i64 {i * line}",
-            f"  %fs{i} = getelementptr i8, ptr %fr{i}, i64 %fresh_at",
-            f"  store {t.name} %fx{i}, ptr %fs{i}, align {t.alignment}",
+    """``@lw_edges…(state, units, edges, k, band)``: of a vector of bodies from body k on; ``units`` are this state's,
+    of this walk, in squares. Lines of rows that were made before are copied in between."""
+    walk, block, slots = factors.walks[w], factors.block, range(len(factors.walks[w].slots))
+    line, outward = factors.length * t.size, walk.walk.outward
+    first, last, by = ("%own_next", factors.blocks - 1, 1) if outward else ("%own_before", 0, -1)
+    begun = [
+        f"  %at = mul i64 %k, {t.size}",
+        f"  %mine_by = mul i64 %k, {body_bytes(factors, t)}",
+        "  %mine = getelementptr i8, ptr %state, i64 %mine_by",
+    ]
+    for i in slots:
+        begun += [
+            f"  %fp{i} = getelementptr i8, ptr %mine, i64 {(walk.first + i) * t.alignment}",
+            f"  %fx{i} = load {t.name}, ptr %fp{i}, align {t.alignment}",
         ]
-    fresh_text = "\n".join(["  %fi = add i64 %fresh, %f", f"  %fresh_at = mul i64 %fi, {t.size}", *fresh])
-    which = (
-        "  %b = add i64 %turn, 1\n  %last = add i64 %turn, 0\n  %first = add i64 0, 0\n"
-        f"  %count = mul i64 %last, {block}\n  %fresh = mul i64 %last, {block}"
-        if walk.walk.outward
-        else f"  %b = sub i64 {factors.blocks - 2}, %turn\n  %last = add i64 %b, 1\n"
-        f"  %fresh = mul i64 %last, {block}\n  %first = add i64 %fresh, {block}\n"
-        f"  %beyond = icmp ugt i64 %first, {length}\n  %rest = sub i64 {length}, %first\n"
-        "  %count = select i1 %beyond, i64 0, i64 %rest"
-    )
-    body = f"""{which}
+    came = [f"  %x{i} = phi {t.name} [%fx{i}, %begin], [%y{i}, %on]" for i in walk.changing]
+    stores = []
+    for i in slots:
+        value = f"%x{i}" if i in walk.changing else f"%fx{i}"
+        stores += [
+            f"  %r{i} = getelementptr i8, ptr %here, i64 {i * line}",
+            f"  %s{i} = getelementptr i8, ptr %r{i}, i64 %at",
+            f"  store {t.name} {value}, ptr %s{i}, align {t.alignment}",
+        ]
+    passing, copies, join = _passed(walk, t), len(walk.changing) ** 2 // LINE_PRODUCTS, "\n".join
+    given = "ptr %state, ptr %units, ptr %edges, i64 %k, ptr %band"
+    return f"""define internal void @lw_edges{w}({given}) noinline {ALIGNED_STACK} {{
+entry:
+{field("%fromp", FROM)}
+{field("%top", TO)}
+{field("%leftp", LEFT)}
+  %from = load ptr, ptr %fromp
+  %to = load ptr, ptr %top
+  %left = load i64, ptr %leftp
+  %own = udiv i64 %k, {block}
+  %own_next = add i64 %own, 1
+  %own_before = sub i64 %own, 1
+  %none = icmp eq i64 %own, {last}
+  br i1 %none, label %done, label %begin
+begin:
+{join(begun)}
+  br label %block
+block:
+  %b = phi i64 [{first}, %begin], [%b_next, %on]
+  %now = phi i64 [%left, %begin], [%after, %on]
+{join(came)}
   %here_by = mul i64 %b, {block_bytes(factors, walk, t)}
   %here = getelementptr i8, ptr %edges, i64 %here_by
-  %before_by = mul i64 %last, {block_bytes(factors, walk, t)}
-  %before = getelementptr i8, ptr %edges, i64 %before_by
-  %unit_by = mul i64 %last, {slots * slots * t.alignment}
+{join(stores)}
+  %any = icmp uge i64 %now, {copies}
+  br i1 %any, label %copy, label %copied
+copy:
+{join(copied(t, "%now", copies, "c"))}
+  %less = sub i64 %now, {copies}
+  br label %copied
+copied:
+  %after = phi i64 [%now, %block], [%less, %copy]
+  %end = icmp eq i64 %b, {last}
+  br i1 %end, label %stop, label %on
+on:
+  %b_next = add i64 %b, {by}
+  %unit_by = mul i64 %b, {walk.unit_vectors * t.alignment}
   %psi = getelementptr i8, ptr %units, i64 %unit_by
-  br label %begun
-{counted("begun", "f", block, fresh_text, before="block", after="others", by=t.lanes)}
-others:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %block_end, label %passed
-{counted("passed", "p", "%count", _passed(factors, walk, t), before="others", after="block_end", by=t.lanes)}
-block_end:"""
-    head = f"define internal void @lw_edges{w}(ptr %state, ptr %units, ptr %edges) {ALIGNED_STACK}"
-    if factors.blocks < 2:
-        return f"{head} {{\n  ret void\n}}\n"
-    return f"""{head} {{
-entry:
+{join(passing)}
   br label %block
-{counted("block", "turn", factors.blocks - 1, body, before="entry", after="done", last="block_end")}
+stop:
+  store i64 %after, ptr %leftp
+  br label %done
 done:
   ret void
 }}
 """
 
 
-def _passed(factors: Factors, walk: BlockedWalk, t: VectorType) -> str:
-    """Some bodies of blocks farther away: Σ X(slot) Ψ(slot, into) for every slot that changes."""
-    line, slots, changing = factors.length * t.size, len(walk.slots), walk.changing
-    lines = ["  %pi = add i64 %first, %p", f"  %at = mul i64 %pi, {t.size}"]
-    for i in range(slots):
-        lines += [
-            f"  %pp{i} = getelementptr i8, ptr %before, i64 {i * line}",
-            f"  %pq{i} = getelementptr i8, ptr %pp{i}, i64 %at",
-            f"  %px{i} = load {t.name}, ptr %pq{i}, align {t.alignment}",
-        ]
-    for j in range(slots):
-        value = f"%px{j}"
-        for n, i in enumerate(changing if j in changing else ()):
+def _passed(walk: BlockedWalk, t: VectorType) -> list[str]:
+    """What goes on to the next block: Σ X(slot) Ψ(slot, into) for every slot that changes."""
+    slots, changing, lines = len(walk.slots), walk.changing, []
+    for j in changing:
+        value = ""
+        for n, i in enumerate(changing):
             u = f"%u{i}_{j}"
+            square, place = divmod(i * slots + j, t.lanes)
+            to = f"%y{j}" if i == changing[-1] else f"{u}y"
             lines += [
-                f"  {u}p = getelementptr i8, ptr %psi, i64 {(i * slots + j) * t.alignment}",
+                f"  {u}p = getelementptr i8, ptr %psi, i64 {square * t.lanes * t.alignment + place * t.size}",
                 f"  {u}s = load {t.scalar}, ptr {u}p, align {t.size}",
                 *t.spread(f"{u}s", u),
             ]
-            operands = f"{t.name} %px{i}, {t.name} {u}"
             if n:
-                lines.append(f"  {u}y = call {t.name} @llvm.fmuladd.{t.mangled}({operands}, {t.name} {value})")
+                operands = f"{t.name} %x{i}, {t.name} {u}, {t.name} {value}"
+                lines.append(f"  {to} = call {t.name} @llvm.fmuladd.{t.mangled}({operands})")
             else:
-                lines.append(f"  {u}y = fmul {t.name} %px{i}, {u}")
-            value = f"{u}y"
-        lines += [
-            f"  %pr{j} = getelementptr i8, ptr %here, i64 {j * line}",
-            f"  %ps{j} = getelementptr i8, ptr %pr{j}, i64 %at",
-            f"  store {t.name} {value}, ptr %ps{j}, align {t.alignment}",
-        ]
-    return "\n".join(lines)
+                lines.append(f"  {to} = fmul {t.name} %x{i}, {u}")
+            value = to
+    return lines

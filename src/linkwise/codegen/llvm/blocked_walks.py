@@ -24,7 +24,7 @@ def blocked_walks(program: RolledProgram, t: VectorType) -> list[str]:
     lines, start = [], 0
     for w, walk in enumerate(program.factors.walks):
         lines += _walk(program, f"w{w}", walk, start, t)
-        start += program.factors.blocks * len(walk.slots) ** 2
+        start += program.factors.blocks * walk.unit_vectors
     return lines
 
 
@@ -59,7 +59,7 @@ def _walk(program: RolledProgram, at: str, walk: BlockedWalk, start: int, t: Vec
             f"  %{at}begins = icmp eq i64 %{at}count, 0",
         ]
     lines += [
-        f"  %{at}units_by = mul i64 %{at}b, {slots * slots * t.alignment}",
+        f"  %{at}units_by = mul i64 %{at}b, {walk.unit_vectors * t.alignment}",
         f"  %{at}units_at = getelementptr i8, ptr %units, i64 {start * t.alignment}",
         f"  %{at}units = getelementptr i8, ptr %{at}units_at, i64 %{at}units_by",
         f"  br i1 %{at}begins, label %{at}begin, label %{at}go",

@@ -14,12 +14,13 @@ from .sine_cosine import ALIGNED_STACK, VectorType
 
 
 class Tile(NamedTuple):
-    """Where the terms of an entry lie, in bytes from what rows have and from what columns have. Every ``block`` columns
-    rows have others, ``stride`` bytes on; with 0 they have the same for all."""
+    """Where the terms of an entry lie, in bytes from what rows have and from what columns have, with ``step`` bytes for
+    each column. Every ``block`` columns rows have others, ``stride`` bytes on; with 0 they have the same for all."""
 
     name: str
     own: Sequence[int]
     other: Sequence[int]
+    step: int = 0
     block: int = 0
     stride: int = 0
 
@@ -60,11 +61,15 @@ def _group(
     """Columns so many vectors at a time, all rows of each; or what columns are left, under a mask."""
     step = width * t.lanes
     fits = f"icmp ult i64 %c{g}, %columns" if masked else f"icmp ule i64 %n{g}, %columns"
-    load = [f"  %b{g} = mul i64 %c{g}, {t.size}", f"  %other{g} = getelementptr i8, ptr %other, i64 %b{g}"]
+    load = [
+        f"  %b{g} = mul i64 %c{g}, {t.size}",
+        f"  %o{g} = mul i64 %c{g}, {tile.step}",
+        f"  %other{g} = getelementptr i8, ptr %other, i64 %o{g}",
+    ]
     for i, at in enumerate(tile.other):
         for j in range(width):
             load += [
-                f"  %y{g}_{i}_{j}p = getelementptr i8, ptr %other{g}, i64 {at + j * t.alignment}",
+                f"  %y{g}_{i}_{j}p = getelementptr i8, ptr %other{g}, i64 {at + j * t.lanes * tile.step}",
                 f"  %y{g}_{i}_{j} = load {t.name}, ptr %y{g}_{i}_{j}p, align {t.size}",
             ]
     if tile.stride:

@@ -34,6 +34,11 @@ class BlockMatrix(NamedTuple):
     below: Side | None
     own: int
 
+    def has(self, walk: int, in_rows_of_origins: bool | None = None) -> bool:
+        """Whether a side comes from a walk, and has its entries there."""
+        sides = [x for x in (self.above, self.below) if x is not None and x.walk == walk]
+        return any(in_rows_of_origins in (None, x.in_rows_of_origins) for x in sides)
+
 
 @dataclass(eq=False)
 class BlockedWalk:
@@ -46,6 +51,11 @@ class BlockedWalk:
     factors: list[int]  # of each entry, the first of c
     steps: list[Work]  # per class, of walks within a block
     units: list[Work]  # per class, of walks of unit vectors
+
+    @property
+    def unit_vectors(self) -> int:
+        """Vectors for Ψ of a block, with places for none behind them: whole squares on any host."""
+        return -(-(len(self.slots) ** 2) // 16) * 16
 
     @property
     def changing(self) -> list[int]:

@@ -97,17 +97,12 @@ class Factors:
     @property
     def unit_vectors(self) -> int:
         """Vectors of memory for what walks make of unit vectors across blocks."""
-        return sum(self.blocks * len(w.slots) ** 2 for w in self.walks)
+        return sum(self.blocks * w.unit_vectors for w in self.walks)
 
     @property
     def edge_numbers(self) -> int:
         """Numbers of a state that all walks have at the edges of all blocks."""
         return sum(self.blocks * len(w.slots) * self.length for w in self.walks)
-
-    @property
-    def state_numbers(self) -> int:
-        """Numbers of all bodies, in the order in which one state has them."""
-        return self.length * self.width
 
 
 def find_products(recorder: RecordedTree, matrix: RecordedMatrix, factors: Factors) -> ProductMatrix | None:

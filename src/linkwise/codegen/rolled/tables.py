@@ -187,17 +187,16 @@ def before_work(program: RolledProgram) -> int:
 
 def scratch_vectors(program: RolledProgram, lanes: int) -> int:
     """How many vectors of memory one run works in: inputs, outputs, and saved values and carries or, when those have
-    served, what matrices are made from state by state."""
+    served, what rows of matrices are made with."""
     moved = sum(program.signature.inputs.values()) + before_work(program)
-    return moved + max(areas(program)[1], by_state(program, lanes)[-1])
+    return moved + max(areas(program)[1], by_row(program, lanes)[-1])
 
 
-def by_state(program: RolledProgram, lanes: int) -> tuple[int, int, int]:
-    """(where one state's numbers at the edges of blocks begin, where lines to be written do, where it ends), in vectors
-    from the start of the work area; first, there, are the factors of all states at work, one state after another."""
+def by_row(program: RolledProgram, lanes: int) -> tuple[int, int]:
+    """(where lines to be written begin, where they end), in vectors from the start of the work area; first, there, are
+    one state's numbers at the edges of blocks."""
     factors = program.factors
     if not factors.matrices:
-        return 0, 0, 0
-    edges = factors.state_numbers
-    lines = edges + factors.edge_numbers // lanes
-    return edges, lines, lines + 2 * (factors.bodies + 2)
+        return 0, 0
+    edges = -(-factors.edge_numbers // lanes)
+    return edges, edges + 2 * (factors.bodies + 2)
