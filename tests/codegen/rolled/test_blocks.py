@@ -115,6 +115,7 @@ def test_past_the_caches_into_memory_that_begins_anywhere(name, n, dtype, from_f
 def test_vectors_of_other_widths(name, dtype, vector_bytes, monkeypatch):
     if vector_bytes > engine.host().vector_bytes:
         pytest.skip("this machine has narrower vectors")
+    monkeypatch.setenv("LINKWISE_CACHE", "off")  # which other processes share, whose vectors are this machine's
     narrow = replace(engine.host(), vector_bytes=vector_bytes)
     for module in (engine, rolled_kernel):
         monkeypatch.setattr(module, "host", lambda: narrow)
