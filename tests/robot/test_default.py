@@ -209,6 +209,26 @@ def test_bound_arrays(rng):
         kernel.bind(q, v, tau, out=np.empty(6))
     with pytest.raises(lw.InputError, match="float64"):
         kernel.bind(q.astype(np.float32), v, tau, out=out)
+    with pytest.raises(lw.InputError, match="v must be an aligned float32"):
+        kernel.bind(q.astype(np.float32), v, tau, out=out.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("states", [(), (21,)])
+def test_bound_arrays_of_several_results(states, dtype, rng):
+    for robot, rolled in ((lw.load("double_pendulum"), False), (lw.chain(33, seed=0), True)):
+        kernel = robot.compile("linearize_inverse", rolled=rolled)
+        given = [rng.normal(size=(*states, robot.nv)).astype(dtype) for _ in range(3)]
+        out = [np.full((*states, robot.nv, robot.nv), np.nan, dtype) for _ in range(3)]
+        call = kernel.bind(*given, out=out)
+        given[1] *= dtype(0.5)
+        assert call() is True and all(np.array_equal(x, y) for x, y in zip(out, kernel(*given)))
+        with pytest.raises(lw.InputError, match="out"):
+            kernel.bind(*given, out=out[0])
+        with pytest.raises(lw.InputError, match="out"):
+            kernel.bind(*given, out=out[:2])
+        with pytest.raises(lw.InputError, match="bind 3 arrays"):
+            kernel.bind(*given[:2], out=out)
 
 
 def test_a_subclass_keeps_its_own_method():

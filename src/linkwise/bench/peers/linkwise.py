@@ -18,10 +18,9 @@ def kernel(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
         return Work(lambda: kernel(*single, threads=1), lambda y: stacked(y)[None], kernel.operations)
     first = kernel(*arguments, threads=1)
     out = [np.empty_like(x) for x in first] if isinstance(first, tuple) else np.empty_like(first)
-    if not isinstance(out, list):
-        call = kernel.bind(*arguments, out=out)  # as compiled peers are given addresses once
-        return Work(call, lambda _: stacked(out), kernel.operations)
-    return Work(lambda: kernel(*arguments, out=out, threads=1), stacked, kernel.operations)
+    given = out if isinstance(out, list) else [out]
+    call = kernel.bind(*arguments, out=out)  # as compiled peers are given addresses once
+    return Work(call, lambda _: stacked(kernel.signature.result(given)), kernel.operations)
 
 
 def quick(robot: Robot, case: Case, arguments: list[np.ndarray]) -> Work:
@@ -54,9 +53,8 @@ def _needs_one_state(case: Case) -> None:
 KERNEL = Peer(
     "linkwise",
     ("linkwise", "llvmlite"),
-    "robot.compile(function), one call for the batch on one thread, into arrays that are there already: kernel.bind, or"
-    " kernel(…, out=…, threads=1) for several results; for a batch of 1, one call on one state, giving a new"
-    " array",
+    "robot.compile(function), one call for the batch on one thread, into arrays that are there already: kernel.bind;"
+    " for a batch of 1, one call on one state, giving a new array",
     kernel,
 )
 QUICK = Peer("linkwise, kernel.quick", ("linkwise",), "kernel.quick on one state, giving a new array", quick)

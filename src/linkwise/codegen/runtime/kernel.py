@@ -231,27 +231,31 @@ class Kernel(Remade):
         """What makes the result of a tuple of arrays, where it is neither one of them nor the tuple."""
         return None if self.signature.kind in (np.ndarray, tuple) else rebuilder(self.signature.structure)
 
-    def bind(self, *arrays: np.ndarray, out: np.ndarray) -> Callable[[], bool]:
+    def bind(self, *arrays: np.ndarray, out: Any) -> Callable[[], bool]:
         """A function without arguments that runs on these very arrays and writes into ``out``.
 
-        All are float64 or all float32, either single states (n,) or batches (states, n) with ``out`` contiguous.
-        Change their entries between calls; the quickest way for a control loop. It returns whether the result is sound.
+        All are float64 or all float32, either single states (n,) or batches (states, n) with ``out``
+        contiguous; where there are several results ``out`` is a list of arrays. Change their entries between calls; the
+        quickest way for a control loop. It returns whether the result is sound.
         """
-        dtype = np.float32 if getattr(out, "dtype", None) == np.float32 else np.float64
+        first = out[0] if isinstance(out, (list, tuple)) and out else out
+        dtype = np.float32 if getattr(first, "dtype", None) == np.float32 else np.float64
         inputs = [self._bindable(x, name, dtype) for x, name in zip(arrays, self.signature.inputs)]
-        if len(arrays) != len(self._sizes) or not self.signature.single:
-            raise InputError(f"bind {len(self._sizes)} arrays ({', '.join(self.signature.inputs)}) and one output")
+        if len(arrays) != len(self._sizes):
+            raise InputError(f"bind {len(self._sizes)} arrays ({', '.join(self.signature.inputs)})")
         batch = inputs[0].shape[:-1] if inputs else ()
         if any(x.shape[:-1] != batch for x in inputs) or len(batch) > 1:
             raise InputError(f"bound arrays are all (n,) or all (states, n), got {[x.shape for x in inputs]}")
-        self._outputs(out, batch, dtype)
+        outputs = self._outputs(out, batch, dtype)
         code = self.code(dtype)
-        work = code.workspace(3 * len(inputs) + 3)
+        work = code.workspace(3 * (len(inputs) + len(outputs)))
         table = []
-        for x in [*inputs, out]:
-            table += [x.ctypes.data, x.strides[0] if batch else 0, x.itemsize if x is out else x.strides[-1]]
+        for x in inputs:
+            table += [x.ctypes.data, x.strides[0] if batch else 0, x.strides[-1]]
+        for x in outputs:
+            table += [x.ctypes.data, x.strides[0] if batch else 0, x.itemsize]
         states = batch[0] if batch else -1 if code.one else 1
-        keep = (self, *inputs, out)  # the tables of loops are the kernel's
+        keep = (self, *inputs, *outputs)  # the tables of loops are the kernel's
         run: Callable[[], bool] | None = bound_function(code, self.signature.name, states, work, table, keep)
         return run or (lambda: self.run(inputs, out, threads=1)[1])
 
