@@ -1,7 +1,7 @@
 """Forward dynamics on the CPU by every way to call it: the bare kernel, NumPy, PyTorch and JAX, on one thread.
 
     python benchmarks/array_libraries.py               the arm and the humanoid, one state, 4,096 and 100,000
-    python benchmarks/array_libraries.py --gradients   gradients in the forces too, of which the kernel is one as well
+    python benchmarks/array_libraries.py --gradients   gradients in configuration, velocity and forces too
     python benchmarks/array_libraries.py --nothing     what the libraries take for next to nothing
 
 Microseconds of processor time, in brackets how many times as long as NumPy takes. The ways take turns of a millisecond,

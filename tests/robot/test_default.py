@@ -196,6 +196,15 @@ def test_bound_arrays(rng):
     many = [np.array(x) for x in rng.normal(size=(3, 21, 7))]
     wide = np.empty((21, 7))
     assert kernel.bind(*many, out=wide)() and np.array_equal(wide, kernel(*many))
+    beside = np.zeros((22, 7))
+    with pytest.raises(lw.InputError, match="overlaps an input"):
+        kernel.bind(*many[:2], beside[:-1], out=beside[1:])
+    effort = many[2].copy()
+    assert kernel.bind(*many[:2], effort, out=effort)() and np.array_equal(effort, wide)
+    linear = lw.load("double_pendulum").compile("linearize_inverse")
+    state, each = [np.zeros((3, 2))] * 3, np.zeros((3, 2, 2))
+    with pytest.raises(lw.InputError, match="another result"):
+        linear.bind(*state, out=[each, each, np.zeros((3, 2, 2))])
     lean = [x.astype(np.float32) for x in (*many, wide)]
     assert kernel.bind(*lean[:3], out=lean[3])() and np.array_equal(lean[3], kernel(*lean[:3]))
     single = [np.asfortranarray(x)[4] for x in lean]  # one of which numbers do not lie side by side

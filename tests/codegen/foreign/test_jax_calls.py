@@ -14,7 +14,7 @@ from jax.test_util import check_grads  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
-def double_precision():
+def double_precision(jax_on_the_cpu):
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     yield

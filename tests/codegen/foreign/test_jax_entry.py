@@ -20,7 +20,7 @@ jax = pytest.importorskip("jax")
 if not hasattr(jax, "ffi") or not jax_entry.may_be():
     pytest.skip("this JAX, or this system, has no such handler", allow_module_level=True)
 
-pytestmark = pytest.mark.usefixtures("as_users_have_it")
+pytestmark = pytest.mark.usefixtures("as_users_have_it", "jax_on_the_cpu")
 
 
 class Counted:
@@ -304,6 +304,27 @@ def test_a_fork_has_none_of_the_threads(records):
     assert answer_of_a_fork(lambda: not record.at_work and not record._memories[0].table[M["busy"]])
     record.words[R["at_work"]] -= 1
     record._memories[0].set_idle()
+
+
+def test_a_fork_can_take_the_locks_that_other_threads_had(records):
+    held, done = threading.Event(), threading.Event()
+    locks = [jax_calls._entry._lock, jax_calls._IN_PROGRAMS._lock]
+
+    def hold():
+        with locks[0], locks[1]:
+            held.set()
+            done.wait(10)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    assert held.wait(10)
+
+    def both():
+        return all(x._lock.acquire(timeout=2) for x in (jax_calls._entry, jax_calls._IN_PROGRAMS))
+
+    assert answer_of_a_fork(both)
+    done.set()
+    other.join()
 
 
 # --- frames by hand ----------------------------------------------------------------------------------------

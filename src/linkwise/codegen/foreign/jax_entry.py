@@ -134,7 +134,8 @@ class XlaEntry:
         if len(token.encode()) < LEAST_NAME:
             return
         self.records[key] = record = _Record(key, code, signature)
-        self._leaving = [x for x in self._leaving if x.at_work]
+        for done in [x for x in self._leaving if not x.at_work]:
+            self._leaving.remove(done)  # from the very list: meanwhile another may come to it
         self._add(record.address)
         weakref.finalize(function, self._withdraw, key).atexit = False
 
@@ -151,6 +152,7 @@ class XlaEntry:
 
     def _nobody_calls(self) -> None:
         """In a forked child, which has none of the other threads."""
+        self._lock = threading.RLock()
         self._words[K["lock"]] = 0
         for record in (*self.records.values(), *self._leaving):
             record.words[R["at_work"]] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -34,6 +35,12 @@ class Named(Generic[F]):
         self._twins: WeakSet[F] = WeakSet()  # of what was named before them
         self._last: OrderedDict[str, F] = OrderedDict()
         # XLA calls from threads of its own; and garbage that Python finds meanwhile may be someone's who calls again.
+        self._free_in_child()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._free_in_child)
+
+    def _free_in_child(self) -> None:
+        """A forked child has none of the threads that may hold the lock."""
         self._lock = threading.RLock()
 
     def named(self, function: F) -> F:
@@ -78,7 +85,7 @@ class Named(Generic[F]):
             return []
         *others, newest = self._last
         for token in others:
-            if self._take_used(token):
+            if self._take_used(token) and token in self._last:  # garbage found meanwhile may have called others
                 self._last.move_to_end(token)
         self._last.move_to_end(newest)
         return [self._last.popitem(last=False)[1] for _ in range(len(self._last) - self._most)]

@@ -42,7 +42,7 @@ def overlaps(program: Program, code: Instructions, lanes: int) -> bool:
 
 
 def _has_masks_left(x: Instruction) -> bool:
-    """Calls leave none as they are."""
+    """Whether an instruction lets masks of widths be: calls do not, nor choices for which many truths wait."""
     waiting = most = 0
     for truth in x.signs if x.op == "select" else ():
         waiting += {"not": 0, "and": -1, "or": -1}.get(TRUTHS[truth], 1)

@@ -235,8 +235,9 @@ class Kernel(Remade):
         """A function without arguments that runs on these very arrays and writes into ``out``.
 
         All are float64 or all float32, either single states (n,) or batches (states, n) with ``out``
-        contiguous; where there are several results ``out`` is a list of arrays. Change their entries between calls; the
-        quickest way for a control loop. It returns whether the result is sound.
+        contiguous; where there are several results ``out`` is a list of arrays. A result may take the place of an
+        input, but must not overlap one otherwise. Change their entries between calls; the quickest way for a control
+        loop. It returns whether the result is sound.
         """
         first = out[0] if isinstance(out, (list, tuple)) and out else out
         dtype = np.float32 if getattr(first, "dtype", None) == np.float32 else np.float64
@@ -247,6 +248,7 @@ class Kernel(Remade):
         if any(x.shape[:-1] != batch for x in inputs) or len(batch) > 1:
             raise InputError(f"bound arrays are all (n,) or all (states, n), got {[x.shape for x in inputs]}")
         outputs = self._outputs(out, batch, dtype)
+        _refuse_overlap(inputs, outputs)
         code = self.code(dtype)
         work = code.workspace(3 * (len(inputs) + len(outputs)))
         table = []
@@ -437,6 +439,15 @@ class Kernel(Remade):
 
 
 _FLOAT64 = np.dtype(np.float64)
+
+
+def _refuse_overlap(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    """Code reads some states when it has written others: a result may be in an input's place, not beside it."""
+    for i, y in enumerate(outputs):
+        own = (y.ctypes.data, y.shape, y.strides)
+        beside = [x for x in inputs if (x.ctypes.data, x.shape, x.strides) != own]
+        if any(np.shares_memory(x, y) for x in (*beside, *outputs[:i])):
+            raise InputError("out overlaps an input, or another result: give an array of its own, or the very input")
 
 
 def _plain(arrays: Sequence[Any], sizes: tuple[int, ...]) -> bool:
