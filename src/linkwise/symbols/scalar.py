@@ -83,6 +83,10 @@ class Graph:
         self.changes_of_carries: Callable[[dict[int, Any]], None] | None = None
         self._programs = 0  # that have its nodes
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy is held by copies of programs, which say so themselves."""
+        return self.__dict__ | {"_programs": 0}
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Inside, it is not discarded by :meth:`let_go`."""

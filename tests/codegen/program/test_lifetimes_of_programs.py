@@ -1,6 +1,8 @@
 """How long the values of programs live: no longer than the programs, and without a search for garbage."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -10,7 +12,7 @@ import linkwise as lw
 from helpers.node_robots import stages
 from linkwise.codegen.pipeline import compile_job, method_job
 from linkwise.codegen.program.derivative import vjp
-from linkwise.codegen.program.trace import trace
+from linkwise.codegen.program.trace import Program, trace
 from linkwise.errors import LinkwiseError, UntraceableError
 from linkwise.symbols import scalar
 
@@ -111,3 +113,39 @@ def test_a_symbol_of_a_program_that_is_gone_says_so():
     product = q[0] * q[1]  # which NumPy's "@" must not see fail
     with pytest.raises(UntraceableError, match="a program that is not there any longer"):
         product + q[0]
+
+
+def inverse_guarded():
+    return trace(lw.chain(2, seed=1), lambda robot, q: robot.mass_matrix_inverse(q))
+
+
+@pytest.mark.parametrize(
+    "again",
+    [copy.copy, copy.deepcopy, lambda program: pickle.loads(pickle.dumps(program))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_copies_hold_their_graph(again):
+    guards, state = len(inverse_guarded().guards), {"q": [0.1, 0.2]}
+    assert guards > 0
+    for kept in (0, 1):
+        program = inverse_guarded()
+        other = vjp(program)  # of the same graph, of which a copy of one program has nothing
+        both = [program, again(program)]
+        expected = program.interpret(**state)
+        del program, other
+        del both[1 - kept]
+        (one,) = both
+        assert len(one.guards) == guards and vjp(one).length > one.length
+        np.testing.assert_array_equal(one.interpret(**state), expected)
+        last = weakref.ref(one.roots[0].graph)
+        assert left([last]) == 1
+        del one, both
+        assert left([last]) == 0
+
+
+def test_a_program_that_was_not_made_lets_nothing_go(monkeypatch):
+    unraised = []
+    monkeypatch.setattr("sys.unraisablehook", unraised.append)
+    with pytest.raises(TypeError):
+        Program(name="x")
+    assert not unraised

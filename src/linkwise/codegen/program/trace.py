@@ -49,13 +49,24 @@ class Program:
     limbs: Limbs = field(default_factory=dict)  # of the robot, for who divides the work
 
     def __post_init__(self) -> None:
-        if self._graph is not None:
-            self._graph.hold()
+        graph = next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
+        if graph is not None:
+            graph.hold()
+        self.__dict__["_graph"] = graph  # only now: what was not held is not let go of
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: x for k, x in self.__dict__.items() if k != "_graph"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies hold the graph as well."""
+        self.__dict__.update(state)
+        self.__post_init__()
 
     def __del__(self) -> None:
         """Its graph is a cycle, which would wait for a search for garbage."""
-        if self._graph is not None:
-            self._graph.let_go()
+        graph = self.__dict__.get("_graph")
+        if graph is not None:
+            graph.let_go()
 
     @property
     def signature(self) -> Signature:
@@ -110,7 +121,7 @@ class Program:
     @cached_property
     def guards(self) -> list[Guard]:
         """What must hold for the results to mean anything: that matrices which are inverted are not singular."""
-        graph = self._graph
+        graph: Graph | None = self.__dict__["_graph"]
         if graph is None:
             return []
         if not graph.guards and not graph.conditions:
@@ -118,10 +129,6 @@ class Program:
         used = {id(x) for x in self._needed}
         found = [g for g in graph.guards if any(id(x) in used for x in g.on)] + graph.conditions
         return list({g.key: g for g in found}.values())
-
-    @cached_property
-    def _graph(self) -> Graph | None:
-        return next((x.graph for x in self.roots if isinstance(x, Scalar)), None)
 
     @cached_property
     def operations(self) -> Operations:
