@@ -29,7 +29,7 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     """The module's text: the batch kernel and, in double precision, code for one state."""
     scalar = t.bits == 64 and has_scalar_code(program)
     one = [scalar_type(program, t)] if scalar else []
-    parts = block_parts(program, t, [t, *one])
+    parts = block_parts(program, t, [t, *one], scratch_size(program, t))
     in_pair = None
     if is_paired(program, t):
         parts.append(assembled_block(program, t, "lw_pair", blocks=2))
@@ -44,33 +44,38 @@ def kernel_ir(program: Program, t: VectorType) -> str:
     return "\n".join([*parts, *(one_ir(program, x) for x in one)])
 
 
-def block_parts(program: Program, t: VectorType, types: list[VectorType]) -> list[str]:
+def block_parts(program: Program, t: VectorType, types: list[VectorType], scratch: int) -> list[str]:
     """What any driver needs: the program on one block of states, and how states get in and out of it."""
     parts = [declarations(types), *(sincos_ir(x) for x in types)]
-    parts.append(f"@lw_scratch_bytes = constant i64 {scratch_size(program, t)}\n{streaming_head(t)}")
+    parts.append(f"@lw_scratch_bytes = constant i64 {scratch}\n{streaming_head(t)}")
     parts += [transpose_in(t, n, k) for k, n in enumerate(program.inputs.values()) if n]
     return [*parts, *_transposes_out(program, t), _block_ir(program, t)]
 
 
-def scratch_size(program: Program, t: VectorType) -> int:
-    """How many bytes of scratch one run needs: inputs, outputs, and what long code keeps in memory in between."""
+def block_scratch(program: Program, t: VectorType) -> int:
+    """How many bytes of scratch code for one block needs: inputs, outputs, what long code keeps in between."""
     vectors = sum(program.inputs.values()) + output_count(program)
     if is_assembled(program, t):
-        blocks = 2 if is_paired(program, t) else 1
-        vectors *= blocks
-        vectors += _frame(program, t)
-        if is_overlapped(program, t):  # the inputs of the turn after
-            vectors += blocks * sum(program.inputs.values())
+        vectors += frame_size(program, t)
     elif is_long(program):
         vectors += pieces(program).size
     return vectors * t.alignment
 
 
-def _frame(program: Program, t: VectorType) -> int:
-    """How many vectors of a frame suffice for all code that there is."""
-    blocks = [1, 2] if is_paired(program, t) else [1]
-    sizes = [frame_size(program, t, n) for n in blocks]
-    return max([*sizes, frame_size(program, t, blocks[-1], moving=True)] if is_overlapped(program, t) else sizes)
+def scratch_size(program: Program, t: VectorType) -> int:
+    """The same for all code of a kernel: for one block, for two, and for turns with the inputs of the next."""
+    if not is_assembled(program, t):
+        return block_scratch(program, t)
+    inputs, blocks = sum(program.inputs.values()), 1
+    frames = [frame_size(program, t)]
+    if is_paired(program, t):
+        blocks = 2
+        frames.append(frame_size(program, t, blocks))
+    vectors = blocks * (inputs + output_count(program))
+    if is_overlapped(program, t):
+        frames.append(frame_size(program, t, blocks, moving=True))
+        vectors += blocks * inputs
+    return (vectors + max(frames)) * t.alignment
 
 
 def identity_places(t: VectorType, size: int, k: int, start: int) -> str:

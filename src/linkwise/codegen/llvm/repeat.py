@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from ..program.places import output_slots
 from ..program.trace import Program
 from .driver import call_out, size_of
-from .module import block_parts
+from .module import block_parts, block_scratch
 from .sine_cosine import ALIGNED_STACK, VectorType
 
 _HEAD, _WORDS = 2, 4
@@ -27,7 +27,7 @@ def table_words(arrays: int) -> int:
 
 def repeat_ir(program: Program, t: VectorType, carried: Mapping[str, int], stepped: Collection[str]) -> str:
     """The module's text. ``carried`` says which output each carried input becomes after a step."""
-    return "\n".join([*block_parts(program, t, [t]), _driver(program, t, carried, stepped)])
+    return "\n".join([*block_parts(program, t, [t], block_scratch(program, t)), _driver(program, t, carried, stepped)])
 
 
 def _driver(program: Program, t: VectorType, carried: Mapping[str, int], stepped: Collection[str]) -> str:
