@@ -82,6 +82,7 @@ class Graph:
         # Where inputs stand for what other values will be: adds their changes to those of variables, by id of the node.
         self.changes_of_carries: Callable[[dict[int, Any]], None] | None = None
         self._programs = 0  # that have its nodes
+        self._forgotten = 0  # how many nodes there were that were discarded
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy is held by copies of programs, which say so themselves."""
@@ -102,7 +103,9 @@ class Graph:
         return len(self._of_values) + len(self._others)
 
     def hold(self) -> None:
-        """One more program has its nodes, or is being made."""
+        """One more program has its nodes, or is being made. What is discarded has lost its guards, and has none."""
+        if self.most == _NO_MORE:
+            raise self._refusal()
         self._programs += 1
 
     def let_go(self) -> None:
@@ -113,6 +116,7 @@ class Graph:
 
     def discard(self) -> None:
         """Forget the nodes, when no more will be made: with them it is a cycle, and waits for a search for garbage."""
+        self._forgotten += self.count  # symbols that somebody has kept are not taken for new ones
         self._of_values, self._others = {}, {}
         self.guards, self.conditions, self.changes_of_carries = [], [], None
         self.most = self._stop = _NO_MORE
@@ -183,7 +187,7 @@ class Graph:
     def _new(
         self, known: dict[tuple[Any, ...], Scalar], key: tuple[Any, ...], op: str, args: tuple[Any, ...]
     ) -> Scalar:
-        serial = len(self._of_values) + len(self._others)
+        serial = self._forgotten + len(self._of_values) + len(self._others)
         if serial >= self._stop and op in _SUMS:
             self.call_waiting()
             if serial >= self.most:

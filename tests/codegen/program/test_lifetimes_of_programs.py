@@ -113,6 +113,11 @@ def test_a_symbol_of_a_program_that_is_gone_says_so():
     product = q[0] * q[1]  # which NumPy's "@" must not see fail
     with pytest.raises(UntraceableError, match="a program that is not there any longer"):
         product + q[0]
+    again = product * q[1]
+    assert again is not product and again.args == (q[1], product)
+    for results in (product, again):
+        with pytest.raises(UntraceableError, match="a program that is not there any longer"):
+            trace(lw.chain(2, seed=1), lambda robot, q, x=results: x, names=["q"])
 
 
 def inverse_guarded():
