@@ -107,13 +107,25 @@ def inverse_compliance(model: Model, compliance: Array, frames: Sequence[Any]) -
     """Λ from Λ⁻¹ (..., 6e, 6e), or an error that says in how many states it does not exist."""
     Lambda, bad = singularity.inverse(compliance, roundings=tolerances.OPERATIONAL_ROUNDINGS)
     if arrays.is_eager(compliance) and np.any(bad):
-        names = ", ".join(repr(getattr(f, "name", f)) for f in frames)
+        names = _names(frames)
         raise SingularError(
             f"the operational inertia of {names} does not exist in {int(np.sum(bad))} of {np.size(bad)} states:"
             f" robot {model.name!r} cannot accelerate there in all {Lambda.shape[-1]} directions (too few joints, or a"
             f" singular pose), to the rounding of {compliance.dtype}. Use operational_compliance, which needs no rank"
         )
     return singularity.not_a_number_where(bad, Lambda)
+
+
+def still_frames(model: Model, frames: Sequence[Any]) -> SingularError:
+    """The error for frames that are all of the world: Λ exists in no state."""
+    return SingularError(
+        f"the operational inertia of {_names(frames)} does not exist: no joint of robot {model.name!r} moves frames of"
+        " the world. Use operational_compliance, which needs no rank"
+    )
+
+
+def _names(frames: Sequence[Any]) -> str:
+    return ", ".join(repr(getattr(f, "name", f)) for f in frames)
 
 
 def tip_force_correction(model: Model, q: Array, frame: Any, force: Array) -> tuple[Array, Array]:

@@ -1,13 +1,17 @@
 """Loops of functions of one frame, whose body is a class of its own, and of some joints, against NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import linkwise as lw
 from helpers.flexible_bodies import beam, flexible_arm
 from helpers.node_robots import BOX, bend, fingers, hung, on_two_ports, stages
+from linkwise.codegen import thresholds
 from linkwise.codegen.facts import catalogue
 from linkwise.codegen.pipeline import compile_job, method_job
+from linkwise.codegen.rolled import plan
 from linkwise.codegen.runtime.rolled_kernel import RolledKernel
 
 ROBOTS = {
@@ -32,6 +36,14 @@ CASES = [
     ("cam with rotors", "linearize_acceleration", "b2"),
     ("cam with rotors", "operational_compliance_derivative", "b2"),
     ("fingers", "linearize_velocity", "b4"),
+    ("chain", "linearize_velocity", "world"),
+    ("chain", "generalized_jacobian", "world"),
+    ("chain", "operational_compliance_derivative", "world"),
+    ("chain", "operational_compliance_derivative", ("link3", "world")),
+    ("chain", "operational_compliance_derivative", ("world", "link5")),
+    ("chain", "operational_compliance_derivative", ("link4", "link2")),
+    ("all kinds", "operational_compliance_derivative", ("body1", "world")),
+    ("flexible chain", "operational_compliance_derivative", ("world", "link2.tip")),
     ("fingers", "disturbance_map", None),
     ("two ports", "disturbance_map", None),
     ("flexible chain", "generalized_jacobian", "link2.tip"),
@@ -64,6 +76,38 @@ def test_loops_of_a_frame_agree_with_numpy(robot, name, frame, rng):
         assert np.abs(x - y).max() <= 1e-12 * np.abs(x).max(initial=1.0)
 
 
+@pytest.mark.parametrize("frame", ["world", ("world", "world"), ("link3", "world"), ("world", "link5")])
+def test_frames_of_the_world_have_no_operational_inertia_in_loops_either(frame, rng):
+    r = lw.chain(6, seed=1)
+    with pytest.raises(lw.SingularError):
+        kernel_of(r, "operational_inertia_derivative", frame)
+    for target in ("numpy", "cpu"):
+        with pytest.raises(lw.SingularError, match="the operational inertia of .*'world'.* does not exist"):
+            r.operational_inertia_derivative(rng.normal(size=(2, 6)), frame, target=target)
+
+
+@pytest.mark.parametrize("frame", ["link3", "world"])
+@pytest.mark.parametrize("joints", ["revolute", None])
+def test_no_column_is_left_where_all_joints_are_passive(joints, frame, rng):
+    r = lw.random_tree(4, seed=3, **({"joints": joints} if joints else {}))
+    frame = frame if frame == "world" else r.bodies[-1].name
+    passive, q = tuple(j.name for j in r.joints), r.random_configuration(rng, (2,))
+    for name, fixed, rows in [("generalized_jacobian", {"frame": frame}, 6), ("disturbance_map", {}, r.nv)]:
+        kernel = kernel_of(r, name, passive=passive, **fixed)
+        assert isinstance(kernel, RolledKernel)
+        assert kernel(q).shape == getattr(r, name)(q, passive=passive, target="numpy", **fixed).shape == (2, rows, 0)
+
+
+def test_robots_that_cannot_move_have_loops_of_nothing():
+    arm = lw.chain(2)
+    bodies = [replace(b, joint=replace(b.joint, kind=lw.Fixed())) for b in arm.bodies]
+    r, none = lw.assemble("still", bodies), np.zeros((3, 0))
+    for name, shape in {"gravity_force": (3, 0), "forward_dynamics": (3, 0), "mass_matrix": (3, 0, 0)}.items():
+        kernel = r.compile(name, rolled=True)
+        assert isinstance(kernel, RolledKernel)
+        assert kernel(*[none] * len(kernel.signature.inputs)).shape == shape
+
+
 def test_local_axes_and_frames_off_their_bodies(rng):
     r = lw.chain(6, seed=2)
     hand = lw.Frame("hand", "link5", at=(0.1, -0.2, 0.3), rpy=(0.3, 0.1, -0.4))
@@ -82,6 +126,20 @@ def test_driven_joints_among_passive_ones(first, rng):
     expected = r.disturbance_map(q, passive=passive, target="numpy")
     assert S.shape == expected.shape == (2, len(passive), r.nv - len(passive))
     assert np.abs(S - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
+def test_a_negated_part_of_a_matrix_is_not_taken_for_a_whole_one(monkeypatch, rng):
+    """Whose products are looked for in all of its rows and columns."""
+    monkeypatch.setattr(thresholds, "PRODUCTS_FROM", 1)
+    monkeypatch.setattr(plan, "find_products", lambda *_: pytest.fail("products were looked for in a part"))
+    r = lw.chain(6, seed=1)
+    passive, q = tuple(j.name for j in r.joints)[::2], rng.normal(size=(2, r.nq))
+    job = method_job(r, lw.Robot.disturbance_map, None, {"passive": passive}, rolled=True)
+    plain = job.call
+    kernel = compile_job(replace(job, name="negated_map", call=lambda *given: -plain(*given)))
+    assert isinstance(kernel, RolledKernel)
+    expected = -r.disturbance_map(q, passive=passive, target="numpy")
+    assert np.abs(kernel(q) - expected).max() <= 1e-12 * np.abs(expected).max()
 
 
 def test_nodes_and_bodies_of_as_many_freedoms_share_walks_of_a_tree(rng):

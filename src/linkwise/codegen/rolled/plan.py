@@ -61,7 +61,7 @@ def plan(
                 continue
             _place_matrix(recorder, phases, loops, out, start, shape[1])
         else:
-            for row, own in enumerate(out.reshape(-1, out.shape[-1])):
+            for row, own in enumerate(out.reshape(math.prod(out.shape[:-1]), out.shape[-1])):
                 for c, where in enumerate(v_slices):
                     for j, x in enumerate(own[where], start + row * shape[-1]):
                         phases[max(recorder.phase(x), 0)][c].outputs.append((Place("vector"), j, x))

@@ -90,14 +90,12 @@ class RecordedMatrix:
 
     def __neg__(self) -> RecordedMatrix:
         flipped = None if self.flipped is None else self.flipped.mapped(_negative)
-        diagonal = [None if x is None else -x for x in self.diagonal]
-        return RecordedMatrix(
-            diagonal, [pairs.mapped(_negative) for pairs in self.kept], flipped, self.shape, self.width
-        )
+        diagonal, kept = [_negative(x) for x in self.diagonal], [pairs.mapped(_negative) for pairs in self.kept]
+        return RecordedMatrix(diagonal, kept, flipped, self.shape, self.width, self.is_part)
 
 
 def _negative(x: Any) -> Any:
-    return -x
+    return None if x is None else -x
 
 
 class RecordedTree(SweepRecorder):

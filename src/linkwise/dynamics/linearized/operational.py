@@ -25,7 +25,7 @@ from ..coupled_links import Lift
 from ..inverse import forces_of_motion
 from ..kinematics import tip_transform
 from ..links import Links, carried_outward, evaluate
-from ..operational import inverse_compliance
+from ..operational import inverse_compliance, still_frames
 from .frames import turned
 
 
@@ -84,6 +84,8 @@ def compliance_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Arra
 def inertia_derivative(model: Model, q: Array, frames: Sequence[Any]) -> Array:
     """∂Λ/∂q, (..., 6e, 6e, nv), world axes; an error where J has not the rank for Λ to exist."""
     x = _frames(model, q, frames)
+    if x.are_still:
+        raise still_frames(model, frames)
     first = _pushed(x, x.unit)
     Lambda = inverse_compliance(model, arrays.symmetric(arrays.concatenate(first.felt, axis=-2)), frames)
     push = _pushed(x, Lambda)
@@ -134,8 +136,9 @@ def _pushed(x: _Frames, W: Array) -> _Pushed:
 def _told(links: Links, body: int, what: Array) -> list[Any]:
     """What is known at a body, at all that are inboard of it as well; None at others, or (in loops) zeros."""
     own: list[Any] = [None] * len(links.tree)
-    if body >= 0:
-        own[body] = what
+    if body < 0:
+        return own
+    own[body] = what
 
     def step(gathered: Any, own: Any) -> Any:
         here = gathered if own is None else gathered + own
