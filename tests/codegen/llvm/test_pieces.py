@@ -41,7 +41,7 @@ def test_the_same_numbers(name, sizes, dtype, monkeypatch, tmp_path, rng):
 def test_no_cut_divides_a_sum_from_products_that_are_fused_into_it(length, monkeypatch, rng):
     monkeypatch.setattr(thresholds, "PIECE", length)
     program = lw.load("quadruped").compile("forward_dynamics_jvp").program
-    pieces.cache_clear()
+    program.forget_steps()
     cut = pieces(program)
     piece = {id(x): i for i, part in enumerate(cut.parts) for x in part}
     assert sorted(piece) == sorted(map(id, program.nodes)) and len(cut.parts) > 50
@@ -51,15 +51,15 @@ def test_no_cut_divides_a_sum_from_products_that_are_fused_into_it(length, monke
     sums = [(x, a) for x in program.nodes if x.op in ("add", "sub") for a in x.args if isinstance(a, Scalar)]
     fused = [(x, a) for x, a in sums if a.op in ("mul", "neg") and uses[id(a)] == 1]
     assert fused and all(piece[id(x)] == piece[id(a)] for x, a in fused)
-    pieces.cache_clear()
+    program.forget_steps()
 
 
 def test_the_frame_never_holds_two_values_in_one_slot(monkeypatch):
     monkeypatch.setattr(thresholds, "PIECE", 30)
     program = lw.load("quadruped").compile("forward_dynamics").program
-    pieces.cache_clear()
+    program.forget_steps()
     cut = pieces(program)
-    pieces.cache_clear()
+    program.forget_steps()
     held: dict[int, int] = {}
     for part in cut.parts:
         inside = {id(x) for x in part}

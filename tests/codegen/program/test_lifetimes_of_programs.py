@@ -10,6 +10,9 @@ import pytest
 
 import linkwise as lw
 from helpers.node_robots import stages
+from linkwise.codegen import thresholds
+from linkwise.codegen.llvm import assembled_block, assembly
+from linkwise.codegen.llvm.sine_cosine import VectorType
 from linkwise.codegen.pipeline import compile_job, method_job
 from linkwise.codegen.program.derivative import vjp
 from linkwise.codegen.program.trace import Program, trace
@@ -62,13 +65,40 @@ def test_values_go_with_their_kernel(graphs, monkeypatch):
     assert left(graphs) == 0
 
 
-def test_kernels_that_were_called_go_too():
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_kernels_that_were_called_go_too(in_pieces, graphs, monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path))
+    if in_pieces:
+        monkeypatch.setenv("LINKWISE_ASSEMBLY", "0")
+        monkeypatch.setattr(thresholds, "PIECES_FROM", 100)
+        monkeypatch.setattr(thresholds, "PIECE", 150)
     for _ in range(2):  # made, and found on the disk
         kernel = lw.chain(3, seed=1).compile("forward_dynamics")
         assert called(kernel)
+        assert kernel.program.length > 0
         same = weakref.ref(kernel)
         del kernel
         assert same() is None
+        assert left(graphs) == 0 < len(graphs)
+
+
+def test_steps_of_making_code_are_asked_for_once_and_kept_until_it_is_made(monkeypatch):
+    made = []
+
+    def assembled(code, *arguments):
+        made.append(code)
+        return assembly.assembled(code, *arguments)
+
+    monkeypatch.setattr(assembled_block, "assembled", assembled)
+    kernel = lw.chain(3, seed=1).compile("forward_dynamics")
+    vector = VectorType("double", 8, assembled=True)
+    kernel.ordered(vector)
+    assert len(made) == 1
+    texts = [kernel.ir(vector)]
+    once = len(made)
+    assert len({id(code) for code in made}) == once > 1
+    texts.append(kernel.ir(vector))
+    assert texts[0] == texts[1] and len(made) == 2 * once  # nothing is kept of what is made
 
 
 @pytest.mark.parametrize("robot", [lambda: lw.chain(4, seed=1), lambda: stages(2)], ids=["bodies", "nodes"])

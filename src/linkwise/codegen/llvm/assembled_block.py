@@ -7,7 +7,6 @@ segments of the assembly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from ...symbols.scalar import Scalar
@@ -123,8 +122,12 @@ class _Made(NamedTuple):
     sums: list[tuple[Scalar, int, int]]  # other angles: each, where the inputs begin it is of, and its place
 
 
-@lru_cache(maxsize=8)  # asked for once for the module's text and again for its memory
 def _made(program: Program, t: VectorType, blocks: int, moving: bool = False) -> _Made:
+    """Asked for once for the module's text and again for its memory."""
+    return program.once(_make, t, blocks, moving)
+
+
+def _make(program: Program, t: VectorType, blocks: int, moving: bool) -> _Made:
     code = instructions(program, computed_places(program)[0])
     starts = input_starts(program)
     inputs, results, keys = sum(program.inputs.values()), output_count(program), key_count(code)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ...symbols.scalar import Scalar
@@ -49,9 +48,12 @@ class Instructions(NamedTuple):
     constants: dict[int, float]  # by key
 
 
-@lru_cache(maxsize=4)  # asked for at each step of making code
 def is_known(program: Program) -> bool:
-    """Whether the program's values are all of kinds that have instructions."""
+    """Whether the program's values are all of kinds that have instructions: asked for at each step of making code."""
+    return program.once(_is_known)
+
+
+def _is_known(program: Program) -> bool:
     if not {x.op for x in program.nodes} <= KNOWN | set(TRUTHS):
         return False
     return all(_is_short(x.args[0]) for x in program.nodes if x.op == "select")

@@ -13,7 +13,6 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from ...symbols.scalar import Scalar
@@ -37,9 +36,12 @@ def is_long(program: Program) -> bool:
     return len(program.nodes) > thresholds.PIECES_FROM
 
 
-@lru_cache(maxsize=4)  # asked for once for the module's text and once for its memory
 def pieces(program: Program) -> Pieces:
-    """The program cut where few values wait."""
+    """The program cut where few values wait: asked for once for the module's text and once for its memory."""
+    return program.once(_pieces)
+
+
+def _pieces(program: Program) -> Pieces:
     guarded = [x for guard in program.guards for x in guard.nodes]
     groups = together(program.nodes, program.uses)
     parts = _cut(groups, _waiting(groups, guarded), thresholds.PIECE)

@@ -131,7 +131,9 @@ class _LoopingKernel(Kernel):
         self._carried, self._stepped = carried, stepped
 
     def ir(self, vector: VectorType) -> str:
-        return repeat_ir(self.program, vector, self._carried, self._stepped)
+        text = repeat_ir(self.program, vector, self._carried, self._stepped)
+        self.program.forget_steps()
+        return text
 
 
 def _workers(count: int, steps: int, threads: int | None) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from .parameters import parameter_sizes, with_symbols
 from .schedule import order_of_tracing, schedule
 from .signature import Signature
 
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -55,7 +57,7 @@ class Program:
         self.__dict__["_graph"] = graph  # only now: what was not held is not let go of
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: x for k, x in self.__dict__.items() if k != "_graph"}
+        return {k: x for k, x in self.__dict__.items() if k not in ("_graph", "_steps")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies hold the graph as well."""
@@ -67,6 +69,22 @@ class Program:
         graph = self.__dict__.get("_graph")
         if graph is not None:
             graph.let_go()
+
+    def once(self, make: Callable[..., Made], *how: Any) -> Made:
+        """``make(self, *how)``, which steps of making code ask for several times: kept until :meth:`forget_steps`."""
+        steps = self._steps
+        if (make, how) not in steps:
+            steps[make, how] = make(self, *how)
+        found: Made = steps[make, how]
+        return found
+
+    def forget_steps(self) -> None:
+        """The code is made."""
+        self.__dict__.pop("_steps", None)  # which another thread that makes code may still have
+
+    @cached_property
+    def _steps(self) -> dict[tuple[Callable[..., Any], tuple[Any, ...]], Any]:
+        return {}
 
     @property
     def signature(self) -> Signature:

@@ -203,7 +203,9 @@ class Kernel(Remade):
         """The text of the LLVM module."""
         from ..llvm.module import kernel_ir
 
-        return kernel_ir(self.program, vector)
+        text = kernel_ir(self.program, vector)
+        self.program.forget_steps()
+        return text
 
     @cached_property
     def quick(self) -> Any:
