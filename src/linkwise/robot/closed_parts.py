@@ -36,7 +36,7 @@ def _pushed(external: Any) -> dict[str, Any]:
 def linearized(
     robot: Any, q: Any, v: Any, tau: Any, external: Any = None, method: str | None = None
 ) -> ForwardLinearization:
-    """Minv, dv and dq, column by column."""
+    """Minv, dv and dq, column by column; where v or τ has a NaN, so have all three, Minv as well."""
     units, state = _one_more_axis(robot, q, v, tau)
     none: Any = np.zeros((robot.nv, robot.nv)).tolist() if isinstance(units, list) else 0.0 * units
     found = []

@@ -333,16 +333,20 @@ def _runner(
     fixed: dict[str, Any],
     call: Any,
     checked: Callable[..., Any],
-) -> Run | _Parts | _SingularCall | None:
+) -> Run | Parts | _SingularCall | None:
     """What runs this method with these fixed arguments, and is kept for the next time; None where NumPy must do."""
     parts = call.facts.in_parts
     kernel = compiled_call(robot, call, tuple(found), fixed)
-    run: Run | _Parts | _SingularCall | None = None
+    run: Run | Parts | _SingularCall | None = None
     if isinstance(kernel, Singular):
         run = _SingularCall(robot, call, tuple(found), fixed, kernel)
     elif kernel is not None:
         in_one = kernel is not parts
-        run = Run(robot, kernel, call, tuple(found), fixed, checked) if in_one else _Parts(robot, parts, fixed)
+        run = (
+            Run(robot, kernel, call, tuple(found), fixed, checked)
+            if in_one
+            else Parts(robot, tuple(found), fixed, call.facts)
+        )
     robot._code.keep(code, run)
     return run
 
@@ -380,13 +384,20 @@ class _SingularCall:
         return result
 
 
-class _Parts:
-    """A method that gets its result from other compiled calls, which check what they are given."""
+class Parts:
+    """A method that gets its result from other compiled calls, behind the checks that the method makes."""
 
     quick = None
 
-    def __init__(self, robot: Any, parts: Callable[..., Any], fixed: Mapping[str, Any]) -> None:
-        self.run = functools.partial(parts, robot, **fixed)
+    def __init__(self, robot: Any, names: tuple[str, ...], fixed: Mapping[str, Any], facts: Facts) -> None:
+        self._robot, self._names, self._fixed, self._facts = robot, names, fixed, facts
+        self._sizes = [inputs.sizes(robot, facts.arrays[name]) for name in names]
+
+    def run(self, *arrays: np.ndarray) -> Any:
+        assert self._facts.in_parts is not None
+        rows = _checked(self._robot, dict(zip(self._names, arrays)), self._facts)
+        checked = [x.reshape((*x.shape[:-1], *n)) for x, n in zip(rows, self._sizes)]
+        return self._facts.in_parts(self._robot, *checked, **self._fixed)
 
 
 class Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 
 from .. import array_kinds, inputs
 from ..codegen.facts import Facts, Shape, has_adjoint
-from ..codegen.foreign.calls import quick, run_on
+from ..codegen.foreign.calls import alike, quick, run_on
 from ..codegen.foreign.function import Function, rows
 from ..dynamics import coordinate_gradients
 from ..errors import InputError
@@ -72,9 +73,15 @@ class AnswerInParts(AnyAnswer):
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
         assert self._facts.in_parts is not None
-        for name, x in zip(self.names, arrays):
-            _refuse_other_shapes(self._robot, x, self._facts.arrays[name], name)
-        return self._facts.in_parts(self._robot, *arrays, **self._fixed)
+        checked = alike(self._library, self.names, arrays)
+        rows: dict[str, Any] = {}
+        for name, x in zip(self.names, checked):
+            shape = self._facts.arrays[name]
+            _refuse_other_shapes(self._robot, x, shape, name)
+            numbers = math.prod(inputs.sizes(self._robot, shape))
+            rows[name] = np.broadcast_to(0.0, (*x.shape[: x.ndim - len(shape)], numbers))
+        inputs.together(self._robot, **rows)  # the error that batches have which do not fit
+        return self._facts.in_parts(self._robot, *checked, **self._fixed)
 
 
 class NoAnswer(AnyAnswer):

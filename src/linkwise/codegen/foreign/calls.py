@@ -45,6 +45,21 @@ def run_on(library: str, function: ArrayFunction, arrays: list[Any]) -> list[Any
     return cuda_calls.call_cupy(function, arrays)
 
 
+def alike(library: str, names: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
+    """Arrays of one library, numbers and lists as arrays of that library in one precision."""
+    if library == "torch":
+        from . import torch_calls
+
+        return torch_calls.alike(names, arrays)
+    if library == "jax":
+        from . import jax_calls
+
+        return jax_calls.alike(names, arrays)
+    from . import cuda_calls
+
+    return cuda_calls.alike(arrays)
+
+
 def quick(library: str, function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:
     """What runs a function on plain arrays with the least to do before, and gives its result.
 

@@ -55,8 +55,8 @@ def _stream(device: int) -> int:
     return int(torch.cuda.current_stream(device).cuda_stream if raw is None else raw(device))
 
 
-def call_cupy(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
-    """On arrays of CuPy (..., n), numbers and lists."""
+def alike(arrays: Sequence[Any]) -> list[Any]:
+    """Arrays of CuPy, numbers and lists as arrays of CuPy in one precision, on one device."""
     import cupy
 
     given = [x for x in arrays if isinstance(x, cupy.ndarray)]
@@ -66,9 +66,17 @@ def call_cupy(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     for x in given:
         refuse_other_numbers(x)
     dtype = "float32" if all(x.dtype.name == "float32" for x in given) else "float64"
-    device = devices.pop()
+    with cupy.cuda.Device(devices.pop()):
+        return [cupy.asarray(x, dtype=dtype) for x in arrays]
+
+
+def call_cupy(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
+    """On arrays of CuPy (..., n), numbers and lists."""
+    import cupy
+
+    found = alike(arrays)
+    dtype, device = found[0].dtype.name, found[0].device.id
     with cupy.cuda.Device(device):
-        found = [cupy.asarray(x, dtype=dtype) for x in arrays]
         batch = function.batch([x.shape for x in found])
         if function.made_of_loops is not None:
             return function.made_of_loops(found)

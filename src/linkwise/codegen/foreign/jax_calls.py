@@ -36,17 +36,22 @@ _entry: XlaEntry | None = None  # by which XLA calls machine code, once there ar
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The outputs of a function on arrays (..., n), traced or not; all in one precision."""
+    found = alike(list(function.signature.inputs), arrays)
+    function.batch([tuple(x.shape) for x in found])
+    return list(_primitives().call.bind(*found, function=_registered(function)))
+
+
+def alike(names: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
+    """Arrays, numbers and lists as arrays of JAX in one precision."""
     jax = require("jax", "jax", "arrays of JAX")
     numpy = jax.numpy
-    arrays = as_arrays("jax", function.signature.inputs, arrays)
-    for name, x in zip(function.signature.inputs, arrays):
+    arrays = as_arrays("jax", names, arrays)
+    for name, x in zip(names, arrays):
         if hasattr(x, "dtype") and (numpy.issubdtype(x.dtype, numpy.complexfloating) or x.dtype in _SHORT):
             raise InputError(f"{name} holds numbers of {x.dtype}; compiled code is for float64 and float32")
     dtype = numpy.result_type(*(x.dtype for x in arrays if hasattr(x, "dtype") and _is_jax(jax, x)))
     dtype = np.float32 if dtype == np.float32 else numpy.result_type(float)
-    found = [numpy.asarray(x, dtype) for x in arrays]
-    function.batch([tuple(x.shape) for x in found])
-    return list(_primitives().call.bind(*found, function=_registered(function)))
+    return [numpy.asarray(x, dtype) for x in arrays]
 
 
 def quick(function: ArrayFunction) -> Callable[[Sequence[Any]], Any] | None:

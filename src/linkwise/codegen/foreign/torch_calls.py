@@ -30,7 +30,7 @@ _WHOLE = (torch.float64, torch.float32)
 
 def call(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
     """The outputs of a function on tensors (..., n), numbers and lists; all in one precision, on one device."""
-    tensors = _alike(function, arrays)
+    tensors = alike(list(function.signature.inputs), arrays)
     function.batch([tuple(x.shape) for x in tensors])
     if torch.compiler.is_compiling() or _TRACED() is not None:
         return _as_operator(function, tensors)
@@ -136,16 +136,16 @@ def is_followed(tensors: Sequence[Any]) -> bool:
     return not _is_plain(tensors) or _WATCHERS() > 0 or _TRACED() is not None or any(map(_IN_OLD_VMAP, tensors))
 
 
-def _alike(function: ArrayFunction, arrays: Sequence[Any]) -> list[Any]:
+def alike(names: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
     """The arrays as tensors of one precision on one device; torch itself follows the changes of precision."""
     if not torch.compiler.is_compiling():
-        arrays = as_arrays("torch", function.signature.inputs, arrays)
+        arrays = as_arrays("torch", names, arrays)
     given = [x for x in arrays if isinstance(x, torch.Tensor)]
     device, single = given[0].device, True
     for x in given:
         single = single and x.dtype == torch.float32
         if x.device != device:
-            named = zip(function.signature.inputs, arrays)
+            named = zip(names, arrays)
             places = ", ".join(f"{n}: {t.device}" for n, t in named if isinstance(t, torch.Tensor))
             raise InputError(f"tensors on several devices in one call ({places}); bring them to one with x.to(device)")
         if x.dtype not in _WHOLE and (x.is_complex() or x.is_floating_point() or x.is_quantized):

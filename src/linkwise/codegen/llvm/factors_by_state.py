@@ -1,11 +1,15 @@
 """What bodies have for matrices, from one state per lane to state by state, where it lies.
 
 The sweeps and walks of a block of states leave a body's factors and its rows of own blocks (:mod:`..rolled.factors`)
-one after the other, as vectors with one state per lane. Rows of matrices want them the other way round: of one state
-a factor of all bodies in a row, and a body's row of an own block in a row. As many bodies as a vector has lanes change
-places with its states, in squares: then the first of these bodies has the first state's factors of all of them, the
-second one the second state's; and of a row of an own block as many columns do,
-and so do numbers of Ψ (:mod:`..rolled.blocks`), which follow all bodies.
+one after the other, as vectors with one state per lane; after all bodies come the numbers of Ψ
+(:mod:`..rolled.blocks`). What makes rows of matrices works on one state at a time and reads many bodies or columns at
+once, so it wants vectors of one state each. They are made in place, by transposing squares of as many vectors as a
+vector has lanes:
+
+- a factor of so many bodies in a row: afterwards the first of these bodies holds the first state's factor of all of
+  them, the second body the second state's, and so on;
+- so many columns of a body's row of an own block, likewise;
+- so many numbers of Ψ, likewise.
 """
 
 from __future__ import annotations

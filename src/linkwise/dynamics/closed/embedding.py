@@ -135,8 +135,8 @@ class Local:
         y, left = factors.nearest(b)
         if left.shape[-2] == 0:
             return y
-        squares = [(x * x).sum(axis=-2).sum(axis=-1) for x in (left, b)]
-        bound = FOLLOWED * FOLLOWED * (squares[1] + arrays.square_length(self.G.reshape((*self.G.shape[:-2], -1))))
+        squares = [(x * x).sum(axis=-2).sum(axis=-1) for x in (left, b, self.G)]
+        bound = FOLLOWED * FOLLOWED * (squares[1] + squares[2])
         if arrays.is_symbolic(y):
             arrays.require_positive(bound - squares[0], always=True)
             return y
