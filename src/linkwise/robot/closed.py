@@ -365,7 +365,8 @@ class ClosedRobot(EmbeddedLoops):
         """δa = Minv δτ + dv δv + dq δq of the closed robot: ``.Minv``, ``.dv``, ``.dq``, each (..., nv, nv).
 
         From the tree's own linearised dynamics. Derivatives are those of a as a function of all q and v; a change that
-        keeps the loops closed is one that :meth:`linearize_projection` leaves as it is.
+        keeps the loops closed is one that :meth:`linearize_projection` leaves as it is. Along others, which open loops,
+        overconstrained robots have those of damped equations, whose roundings are some 1e-4 of the largest.
         """
         refuse_method(self, "linearize_forward", method)
         batch, (q, v, tau), f = self._checked_state(external, q=q, v=v, tau=tau)
@@ -392,7 +393,11 @@ class ClosedRobot(EmbeddedLoops):
         external: ArrayLike | None = None,
         method: str | None = None,
     ) -> SameKind:
-        """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot."""
+        """δa, (..., nv), along δq (tangent), δv, δτ, of the closed robot.
+
+        Of overconstrained robots it is that of :meth:`linearize_forward` to roundings along changes that keep the loops
+        closed (:meth:`linearize_projection`), and to some 1e-4 of the largest along others.
+        """
         refuse_method(self, "forward_dynamics_jvp", method)
         state = {"q": q, "v": v, "tau": tau, "dq": dq, "dv": dv, "dtau": dtau}
         batch, (q, v, tau, dq, dv, dtau), f = self._checked_state(external, **state)
@@ -403,7 +408,11 @@ class ClosedRobot(EmbeddedLoops):
     def forward_dynamics_vjp(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, weights: ArrayLike, *, external: ArrayLike | None = None
     ) -> linear.ForwardGradient:
-        """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv)."""
+        """The gradients ``.dq`` (tangent), ``.dv``, ``.dtau`` of weights · a of the closed robot, each (..., nv).
+
+        Of overconstrained robots those of q and v are :meth:`linearize_forward`'s to roundings along changes that keep
+        the loops closed (:meth:`linearize_projection`), and to some 1e-4 of the largest along others.
+        """
         batch, (q, v, tau, w), f = self._checked_state(external, q=q, v=v, tau=tau, weights=weights)
         parts = directions.forward_gradient(self, (q, v, tau), w, f, self.rigid_loops, self.soft_loops)
         return linear.ForwardGradient(*(inputs.fit(x, batch, 1) for x in parts))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from complex_steps import accelerations_by_state
-from linkages import four_bar, four_bar_state, loop_between, null_space
+from linkages import bennett, four_bar, four_bar_state, loop_between, null_space
 
 import linkwise as lw
 from linkwise.codegen import thresholds
@@ -143,3 +143,28 @@ def test_how_many_operations_it_takes():
         "linearize_forward"
     )
     assert program.operations.total < 50_000 < thresholds.LONGEST_CODE
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_redundant_loops_have_one_derivative_along_closed_changes_and_nearly_one_along_others(seed, monkeypatch):
+    monkeypatch.setenv("LINKWISE_TARGET", "numpy")
+    rng, robot = np.random.default_rng(seed), bennett()
+    n = robot.nv
+    q = robot.closed_configuration(rng.normal(size=n))
+    v = robot.linearize_projection(q, np.zeros(n))[n:, n:] @ rng.normal(size=n)
+    tau, w, dtau = rng.normal(size=(3, n))
+    whole = robot.linearize_forward(q, v, tau)
+    gradient = robot.forward_dynamics_vjp(q, v, tau, w)
+    closed = robot.linearize_projection(q, v)
+    any_change = rng.normal(size=2 * n)
+
+    def apart(expected, found):
+        return np.abs(expected - found).max() / np.abs(expected).max()
+
+    for change, allowed in ((closed @ any_change, 1e-10), (any_change, 1e-3)):
+        dq, dv = change[:n], change[n:]
+        along = robot.forward_dynamics_jvp(q, v, tau, dq, dv, dtau)
+        assert apart(whole.Minv @ dtau + whole.dv @ dv + whole.dq @ dq, along) <= allowed
+    expected, found = np.concatenate([whole.dq, whole.dv], axis=-1).T @ w, np.concatenate([gradient.dq, gradient.dv])
+    assert apart(expected @ closed, found @ closed) <= 1e-10
+    assert apart(expected, found) <= 1e-3
