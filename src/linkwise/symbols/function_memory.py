@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UntraceableError
+from .scalar import OtherProgramError
 from .users_code import (
     gets_a_constant,
     is_installed,
@@ -54,10 +55,15 @@ def refusing_memory(function: Callable[..., Any]) -> Iterator[None]:
     if kept.asked_anew:
         said = ", ".join(dict.fromkeys(kept.asked_anew))
         raise UntraceableError(f"it uses {said}, of which a call may give something else than the one before")
+    changed: list[str] = []
     try:
         yield
-    finally:
+    except OtherProgramError:  # of something that it keeps
         changed = kept.put_back()
+        if not changed:
+            raise
+    finally:
+        changed = changed or kept.put_back()
     if changed:
         _refuse(changed)
 

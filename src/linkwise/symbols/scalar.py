@@ -55,6 +55,10 @@ class TooLongError(LinkwiseError):
     """A program with more values than it was said to have at most."""
 
 
+class OtherProgramError(UntraceableError):
+    """A symbol of one program is used in another."""
+
+
 _TEXT = threading.local()  # whether symbols have no text in this thread
 
 
@@ -72,6 +76,8 @@ def text_refused() -> Iterator[None]:
 class Graph:
     """Where the nodes of one program live, each stored once; no more than ``most`` of them."""
 
+    _free = 0  # no program yet has a node with this serial or a later one
+
     def __init__(self, most: int | None = None) -> None:
         self.most = self._stop = sys.maxsize if most is None else most
         self._waiting: list[Callable[[], Any]] = []
@@ -82,7 +88,7 @@ class Graph:
         # Where inputs stand for what other values will be: adds their changes to those of variables, by id of the node.
         self.changes_of_carries: Callable[[dict[int, Any]], None] | None = None
         self._programs = 0  # that have its nodes
-        self._forgotten = 0  # how many nodes there were that were discarded
+        self._begun = Graph._free  # the serial of its first node
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy is held by copies of programs, which say so themselves."""
@@ -106,6 +112,7 @@ class Graph:
         """One more program has its nodes, or is being made. What is discarded has lost its guards, and has none."""
         if self.most == _NO_MORE:
             raise self._refusal()
+        self._end_serials()
         self._programs += 1
 
     def let_go(self) -> None:
@@ -116,10 +123,15 @@ class Graph:
 
     def discard(self) -> None:
         """Forget the nodes, when no more will be made: with them it is a cycle, and waits for a search for garbage."""
-        self._forgotten += self.count  # symbols that somebody has kept are not taken for new ones
+        self._end_serials()
+        self._begun = Graph._free
         self._of_values, self._others = {}, {}
         self.guards, self.conditions, self.changes_of_carries = [], [], None
         self.most = self._stop = _NO_MORE
+
+    def _end_serials(self) -> None:
+        """Symbols that somebody keeps are not to be taken for those of graphs that come later."""
+        Graph._free = max(Graph._free, self._begun + self.count)
 
     def refuse_length(self) -> None:
         """Refuse more values than there may be, which no sum came after."""
@@ -128,7 +140,7 @@ class Graph:
 
     def _refusal(self) -> LinkwiseError:
         if self.most == _NO_MORE:
-            return UntraceableError(
+            return OtherProgramError(
                 "this symbol is of a program that is not there any longer: a function that is traced cannot keep"
                 " symbols from one call to another"
             )
@@ -187,12 +199,12 @@ class Graph:
     def _new(
         self, known: dict[tuple[Any, ...], Scalar], key: tuple[Any, ...], op: str, args: tuple[Any, ...]
     ) -> Scalar:
-        serial = self._forgotten + len(self._of_values) + len(self._others)
-        if serial >= self._stop and op in _SUMS:
+        count = len(self._of_values) + len(self._others)
+        if count >= self._stop and op in _SUMS:
             self.call_waiting()
-            if serial >= self.most:
+            if count >= self.most:
                 raise self._refusal()
-        found = known[key] = (Truth if op in _TRUTHS else Scalar)(self, op, args, serial)
+        found = known[key] = (Truth if op in _TRUTHS else Scalar)(self, op, args, self._begun + count)
         return found
 
 

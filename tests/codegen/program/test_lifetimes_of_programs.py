@@ -154,6 +154,26 @@ def inverse_guarded():
     return trace(lw.chain(2, seed=1), lambda robot, q: robot.mass_matrix_inverse(q))
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda q, kept: kept,
+        lambda q, kept: 1.0 * q + kept,
+        lambda q, kept: q[0] * q[1] + q[0] * kept[1],  # which is not twice the first product
+        lambda q, kept: np.stack([q, kept]),
+    ],
+    ids=["result", "sum", "product", "both"],
+)
+def test_symbols_of_other_programs_are_refused(function, is_gone):
+    kept = []
+    program = trace(lw.chain(2, seed=1), lambda robot, q: kept.append(q) or 2.0 * q)
+    if is_gone:
+        del program
+    with pytest.raises(UntraceableError, match="symbols from one call to another"):
+        trace(lw.chain(2, seed=1), lambda robot, q: function(q, kept[0]))
+
+
 @pytest.mark.parametrize(
     "again",
     [copy.copy, copy.deepcopy, lambda program: pickle.loads(pickle.dumps(program))],

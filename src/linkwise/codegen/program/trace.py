@@ -24,7 +24,7 @@ from ...symbols.operations import Operations
 from ...symbols.outputs import counted, evaluate, reachable
 from ...symbols.products import signals_wait
 from ...symbols.results import LEAF, flatten, is_plain
-from ...symbols.scalar import Graph, Guard, Scalar, Truth
+from ...symbols.scalar import Graph, Guard, OtherProgramError, Scalar, Truth
 from ...symbols.users_line import at_users_line
 from ..facts import argument_shapes
 from ..garbage import collection_paused
@@ -237,7 +237,13 @@ def _traced(
     shapes = tuple(x.shape for x in arrays)
     single = structure is LEAF
     kept = None if is_plain(structure) else structure
-    return Program(name or function.__name__, known, shapes, single, roots, kept, limbs_of(model))
+    program = Program(name or function.__name__, known, shapes, single, roots, kept, limbs_of(model))
+    if any(x.graph is not graph for x in program._needed):
+        raise OtherProgramError(
+            f"{name or function.__name__} uses a symbol of another program: a function that is traced cannot keep"
+            " symbols from one call to another"
+        )
+    return program
 
 
 def _number(x: Any, name: str) -> float:
