@@ -13,7 +13,7 @@ import linkwise as lw
 jax = pytest.importorskip("jax")
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
-    pytest.mark.usefixtures("as_users_have_it"),
+    pytest.mark.usefixtures("as_users_have_it", "jax_on_the_cpu"),
 ]
 HAS_TORCH = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")
 LIBRARIES = ["jax", pytest.param("torch", marks=HAS_TORCH)]

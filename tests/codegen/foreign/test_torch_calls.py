@@ -304,6 +304,13 @@ FUNC = {
 }
 
 
+NEW_TORCH = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13),
+    reason="too old to compile functions of these",
+)
+
+
+@NEW_TORCH
 @pytest.mark.parametrize("made", [of_kernel, of_method, of_formula])
 @pytest.mark.parametrize("transform", FUNC)
 def test_torch_func_within_torch_compile(transform, made):
@@ -318,6 +325,7 @@ def test_torch_func_within_torch_compile(transform, made):
     assert torch.allclose(found, changed(*x), rtol=1e-14, atol=1e-14) and found.any()
 
 
+@NEW_TORCH
 def test_forward_mode_within_torch_compile_is_the_linearised_algorithm():
     robot = lw.load("panda")
     q, v, tau = (x.detach() for x in tensors(robot, ("q", "v", "tau"), [(3,)] * 3))
